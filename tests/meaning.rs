@@ -148,7 +148,7 @@ fn times_are_compared_in_seconds_whatever_unit_they_come_in() {
     let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert!((found["pairs"][0]["ratio"]["value"].as_f64().unwrap() - 2.0).abs() < 1e-6, "{found}");
     assert!((found["pairs"][0]["first"]["value"].as_f64().unwrap() - 192.0).abs() < 1e-3, "{found}");
-    let (_, error) = read("p=parameter,t=metric:time[parsec]", 3);
+    let (_, error) = read("p=parameter,t=metric:time[parsec]", 2);
     assert!(error.contains("`parsec` is no unit of `time`, which may be in ns, us, ms"), "{error}");
 }
 
@@ -576,8 +576,10 @@ fn tables_that_say_little_are_told_why() {
     };
     let negative = told("negative.csv", "p,time\n1,-1\n2,-2\n4,-3\n8,-4\n16,-5\n", 4);
     assert!(negative.contains("0 usable points") && negative.contains("5 values are negative"), "{negative}");
-    let ragged = told("ragged.csv", "p,time\n1,1\n2\n4,4,5\n8,8\n16,16\n32,32\n", 0);
-    assert!(ragged.contains("ragged.csv:3: ") && ragged.contains("2 rows have fewer or more cells"), "{ragged}");
+    let ragged = told("ragged.csv", "p,time\n1,1\n2\n4\n8,8\n16,16\n32,32\n64,64\n", 0);
+    assert!(ragged.contains("ragged.csv:3: ") && ragged.contains("2 rows have fewer cells"), "{ragged}");
+    let more = told("more.csv", "p,time\n1,1\n4,4,5\n8,8\n16,16\n32,32\n", 3);
+    assert!(more.contains("more.csv:3:3: this cell has no column"), "{more}");
     assert!(!told("whole.csv", "p,time\n1,1\n2,2\n4,4\n8,8\n16,16\n", 0).contains("cells"));
     // An object of somebody else's that is too long to be seen whole.
     let members: String = (0..20_000).map(|i| format!("\"{i}\":{{}},")).collect();

@@ -240,6 +240,11 @@ impl<'a> Data<'a> {
         if n <= FEW.0 || self.relative_noise().is_none_or(|noise| noise < LITTLE_NOISE) { TRUSTING_LARGE } else { 1.0 }
     }
 
+    /// Whether noise can be told from what a function misses: of few values of one parameter only repetitions do.
+    pub fn tells_noise(&self) -> bool {
+        self.weight_power() == 1.0 || LackOfFit::can_be_told(&self.observations, self.points.len())
+    }
+
     /// What the values themselves show of their noise; see [`roughness::relative_noise`].
     pub fn relative_noise(&self) -> Option<f64> {
         let noise = || roughness::relative_noise(&self.lines, &self.medians, &self.observations);
@@ -690,9 +695,7 @@ pub(crate) fn searched_model(
             let coefficients = constant.into_iter().chain(chosen.terms.iter().map(|t| t.coefficient)).collect();
             coefficients::trusting_large(&columns, &y, coefficients, power)
         };
-        // Of few values only repetitions tell noise from what the function misses.
-        let tells_noise = power == 1.0 || LackOfFit::can_be_told(&data.observations, data.points.len());
-        let fit = pool.filter(|_| tells_noise).and_then(one_sided);
+        let fit = pool.filter(|_| data.tells_noise()).and_then(one_sided);
         let fit = fit.unwrap_or_else(|| if power == 1.0 { two_sided_fit(&columns, &y) } else { trusting_large() });
         model_of(data, kind, Method::Time, &fit, &basis)
     };

@@ -78,7 +78,7 @@ impl Fitter<'_> {
             Some((prior, ..)) if misfit(&data, &prior).is_some() => None,
             Some((prior, ..)) => prior_residuals(&data, &prior),
             None if self.options.method == MethodChoice::Effort => None,
-            None if data.weight_power() != 1.0 => None,
+            None if !data.tells_noise() => None,
             None => searched_residuals(&data, self.shapes(&data, workspace)),
         }
     }
