@@ -587,3 +587,38 @@ fn tables_that_say_little_are_told_why() {
     let other = world.poise(["import", "other.json"]).status(3).stderr;
     assert!(other.contains("the format was not recognised") && other.contains("measurements"), "{other}");
 }
+
+/// What makes a prediction less certain than its interval says is marked, and said in every format.
+#[test]
+fn predictions_far_away_and_off_the_lines_of_a_cross_are_doubted() {
+    let world = World::new();
+    world.write("line.csv", "p,time\n2,2.1\n4,4\n8,8.2\n16,15.8\n32,32.1\n");
+    let columns = ["--columns", "p=parameter,time=metric"];
+    let predict = |at: &str, format: &str| {
+        let arguments = ["predict", "line.csv", "--at", at, "--format", format].into_iter().chain(columns);
+        let outcome = world.poise(arguments).status(0);
+        (outcome.stdout, outcome.stderr)
+    };
+    let sentence =
+        "The target is far beyond what was measured (p = 1024 after 2 to 32), and the shape comes from times alone";
+    let (table, said) = predict("p=1024", "human");
+    assert!(table.contains(" (?)") && said.starts_with(&format!("poise: (?): {sentence}")), "{table}{said}");
+    let (json, _) = predict("p=1024", "json");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["predictions"][0]["doubt"].as_str().unwrap().starts_with(sentence), "{json}");
+    let (csv, _) = predict("p=1024", "csv");
+    assert!(csv.contains(",doubt\n") && csv.contains(sentence), "{csv}");
+    // Where it was measured, nothing is.
+    let (table, said) = predict("p=32", "human");
+    assert!(!table.contains("(?)") && said.is_empty(), "{table}{said}");
+    assert!(!predict("p=32", "json").0.contains("doubt"));
+    let lines = [(2, 10), (4, 10), (8, 10), (16, 10), (2, 20), (2, 40), (2, 80)];
+    let rows: String = lines.iter().map(|(p, n)| format!("{p},{n},{}\n", p * n)).collect();
+    world.write("cross.csv", &format!("p,n,time\n{rows}"));
+    let cross = |at: &str| {
+        let columns = "p=parameter,n=parameter,time=metric";
+        world.poise(["predict", "cross.csv", "--columns", columns, "--at", at]).status(0).stderr
+    };
+    assert!(cross("p=16,n=80").contains("no measurement says whether what p and n add is a sum or a product"));
+    assert_eq!(cross("p=2,n=80"), "");
+}

@@ -1,37 +1,27 @@
 //! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
 
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
+use crate::data::Data;
 use crate::effort::Found;
-use crate::experiment::{Experiment, MetricId, Series};
+use crate::experiment::{Experiment, MetricId};
 use crate::lack_of_fit::LackOfFit;
-use crate::lower_end;
-use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
+use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty};
 use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
 use crate::noise_pool::NoisePool;
 use crate::priors::{Group, Prior, terms_of};
 use crate::quality::{adjusted_r2, left_out_error, smape};
 use crate::robust;
-use crate::roughness::{self, Lines};
 use crate::runner_up::{Although, percent, runner_up};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
-use crate::words::counted;
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
 /// What times differ by from the shape of their effort counts as a contradiction above this, and above this multiple of
 /// their noise. Chosen so that what caches do to the time of a block should stay below.
 const MISFIT: (f64, f64) = (0.3, 4.0);
-/// So many values of one parameter, each measured once, never tell noise from a function that is only approximate; up to so many do where
-/// they show more than [`LITTLE_NOISE`].
-const FEW: (usize, usize) = (5, 8);
-const LITTLE_NOISE: f64 = 0.1;
-/// The power that then weighs residuals; of 1, 3/4, 1/2, 1/4 and 0 it predicted held-out points of measured programs
-/// best (docs/accuracy.md).
-const TRUSTING_LARGE: f64 = 0.5;
 /// Deviations from the measured points count as misfit from so many times the noise on: below, chance and an uncertain
 /// estimate of the noise explain them.
 const BEYOND_NOISE: f64 = 2.0;
@@ -42,289 +32,6 @@ const EXACT: f64 = 1e-6;
 const DEPARTURE: f64 = 10.0;
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
-
-/// The usable values of a series.
-#[derive(Clone, Debug)]
-pub(crate) struct Data<'a> {
-    pub series: Series,
-    /// Index of the series' layout.
-    pub layout: usize,
-    /// How many points the series has, usable or not.
-    pub offered: usize,
-    /// Coordinates of the points with usable values.
-    pub points: Vec<&'a [f64]>,
-    /// One value per point.
-    pub medians: Vec<f64>,
-    /// See [`Self::with_lower_ends`].
-    lower_ends: Option<Vec<f64>>,
-    /// Every usable value with its point.
-    pub observations: Vec<(usize, f64)>,
-    /// The points' neighbours.
-    pub lines: Arc<Lines>,
-    pub warnings: Vec<Warning>,
-    /// See [`Self::relative_noise`].
-    noise: OnceLock<Option<f64>>,
-}
-
-/// Larger values cannot be modelled: their squares add up to more than any number.
-pub(crate) const LARGEST: f64 = 1e150;
-
-/// Of so many repetitions of a time one that is so many times below their middle one is of a run that failed: interference only adds.
-const SIBLINGS: usize = 3;
-const FAR_BELOW: f64 = 50.0;
-
-/// Whether a fit uses this value.
-pub(crate) fn is_usable(value: &f64) -> bool {
-    (0.0..=LARGEST).contains(value)
-}
-
-impl<'a> Data<'a> {
-    /// `lines` are those of all points of the series' layout.
-    pub fn new(experiment: &'a Experiment, series: &Series, lines: &Arc<Lines>) -> Self {
-        let offered = experiment.layouts[series.layout as usize].points.len();
-        let mut data = Self {
-            series: *series,
-            layout: series.layout as usize,
-            offered: 0,
-            points: Vec::with_capacity(offered),
-            medians: Vec::with_capacity(offered),
-            lower_ends: None,
-            observations: Vec::with_capacity(offered),
-            lines: Arc::clone(lines),
-            warnings: Vec::new(),
-            noise: OnceLock::new(),
-        };
-        let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
-        let (mut unusable, mut far_below, mut usable) = (0, 0, Vec::new());
-        for (point, values) in experiment.measurements(series) {
-            data.offered += 1;
-            let is_somewhere = point.iter().all(|x| x.is_finite());
-            // Most experiments have one repetition.
-            if let [value] = values
-                && is_usable(value)
-                && is_somewhere
-            {
-                data.observations.push((data.points.len(), *value));
-                data.points.push(point);
-                data.medians.push(*value);
-                continue;
-            }
-            usable.clear();
-            usable.extend(values.iter().copied().filter(is_usable));
-            unusable += values.len() - usable.len();
-            if usable.is_empty() || !is_somewhere {
-                continue;
-            }
-            // In this order whatever the order of the measurements was: sums of them are then the same to the last digit.
-            usable.sort_by(f64::total_cmp);
-            if is_lengthened && usable.len() >= SIBLINGS {
-                let least = usable[usable.len() / 2] / FAR_BELOW;
-                let before = usable.len();
-                usable.retain(|value| *value == 0.0 || *value >= least);
-                far_below += before - usable.len();
-            }
-            data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
-            data.points.push(point);
-            let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
-            data.medians.push(low + 0.5 * (high - low));
-        }
-        if data.points.len() != offered {
-            data.lines = Arc::new(Lines::of(&data.points));
-        }
-        if far_below > 0 {
-            let message = format!(
-                "{} less than a fiftieth of the median of the repetitions and {} left out: did {} fail?",
-                counted(far_below, "value is", "values are"),
-                if far_below == 1 { "was" } else { "were" },
-                if far_below == 1 { "that run" } else { "those runs" }
-            );
-            data.warnings.push(warning(warning::UNUSABLE_VALUE, message));
-        }
-        data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
-        data
-    }
-
-    /// Of times that noise only lengthens: the data with the lower ends of their repetitions, where these are known better than the
-    /// middle; see [`lower_end`].
-    pub fn with_lower_ends(&self) -> Cow<'_, Self> {
-        match lower_end::of(&self.observations) {
-            Some(ends) => Cow::Owned(Self { lower_ends: Some(ends), ..self.clone() }),
-            None => Cow::Borrowed(self),
-        }
-    }
-
-    /// One value per point for the search of a shape: the lower ends of repetitions where they are known, else the medians.
-    pub fn levels(&self) -> &[f64] {
-        self.lower_ends.as_deref().unwrap_or(&self.medians)
-    }
-
-    /// Whether repetitions tell that no function of these terms is that of the values, see [`LackOfFit`].
-    pub fn tells_apart(&self, function: &Candidate) -> bool {
-        if !LackOfFit::can_be_told(&self.observations, self.points.len()) || self.repeats_exactly() {
-            return false;
-        }
-        // The test is about least squares of the logarithms' means.
-        let mean = |values: &[(usize, f64)]| (values.iter().map(|o| o.1.ln()).sum::<f64>() / values.len() as f64).exp();
-        let means: Vec<f64> = self.observations.chunk_by(|a, b| a.0 == b.0).map(mean).collect();
-        let at = |group: &Group| self.points.iter().map(|x| group.at(x)).collect();
-        let columns: Vec<Vec<f64>> = candidate_basis(function).iter().map(at).collect();
-        let fitted = coefficients::combine(&columns, &coefficients::weighted_fit(&columns, &means));
-        LackOfFit::of(&self.observations, &fitted, columns.len()).is_some()
-    }
-
-    /// The relative variance of a point's value, as its repetitions tell it.
-    pub fn variance_of_points(&self) -> f64 {
-        let noise = self.relative_noise().unwrap_or(0.0);
-        noise * noise * self.points.len() as f64 / self.observations.len().max(1) as f64
-    }
-
-    /// The data at the points that `keep`.
-    pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
-        let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();
-        let mut new_index = vec![None; self.points.len()];
-        kept.iter().enumerate().for_each(|(new, &old)| new_index[old] = Some(new));
-        let points: Vec<&[f64]> = kept.iter().map(|&i| self.points[i]).collect();
-        Self {
-            offered: kept.len(),
-            lines: Arc::new(Lines::of(&points)),
-            points,
-            medians: kept.iter().map(|&i| self.medians[i]).collect(),
-            lower_ends: self.lower_ends.as_ref().map(|ends| kept.iter().map(|&i| ends[i]).collect()),
-            observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
-            noise: OnceLock::new(),
-            ..self.clone()
-        }
-    }
-
-    /// Why these data have no model, if they need at least so many points.
-    pub fn too_few(&self, least: usize) -> Option<String> {
-        let points = self.points.len();
-        if points >= least {
-            return None;
-        }
-        let usable = if points == self.offered { "" } else { "usable " };
-        let unusable = self.warnings.iter().find(|warning| warning.code == warning::UNUSABLE_VALUE);
-        let why = unusable.map_or(String::new(), |warning| format!(" ({})", warning.message.trim_end_matches('.')));
-        let what = counted(points, &format!("{usable}point"), &format!("{usable}points"));
-        Some(format!("{what}; a model needs at least {least}{why}"))
-    }
-
-    fn warn(&mut self, unusable: usize, unit: &str) {
-        if unusable > 0 {
-            let message = match unusable {
-                1 => format!("1 value is negative, not finite or beyond {LARGEST:e} and was left out."),
-                _ => format!("{unusable} values are negative, not finite or beyond {LARGEST:e} and were left out."),
-            };
-            self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
-        }
-        let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
-        if unit == "s" && zeros > 0 {
-            let message = format!("{} exactly zero.", counted(zeros, "time is", "times are"));
-            self.warnings.push(warning(warning::ZERO_TIME, message));
-        }
-        if unit != "s" && self.observations.iter().any(|o| o.1 > 9_007_199_254_740_992.0) {
-            self.warnings.push(warning(warning::BEYOND_EXACT, "Counts exceed 2^53 and are no longer exact."));
-        }
-    }
-
-    /// The power of the values with whose inverse residuals are weighed when the shape is searched in them: one, as noise
-    /// is relative, but less where so few values of one parameter do not show whether the residuals are noise, or show
-    /// little noise. What is off there is the function, which is then to be right where it goes on.
-    pub fn weight_power(&self) -> f64 {
-        let parameters = self.points.first().map_or(0, |x| x.len());
-        let varies = |l: &usize| self.points.iter().any(|x| x[*l] != self.points[0][*l]);
-        let n = self.points.len();
-        if (0..parameters).filter(varies).count() != 1 || n > FEW.1 {
-            return 1.0;
-        }
-        if n <= FEW.0 || self.relative_noise().is_none_or(|noise| noise < LITTLE_NOISE) { TRUSTING_LARGE } else { 1.0 }
-    }
-
-    /// Whether noise can be told from what a function misses: of few values of one parameter only repetitions do.
-    pub fn tells_noise(&self) -> bool {
-        self.weight_power() == 1.0 || LackOfFit::can_be_told(&self.observations, self.points.len())
-    }
-
-    /// What the values themselves show of their noise; see [`roughness::relative_noise`].
-    pub fn relative_noise(&self) -> Option<f64> {
-        let noise = || roughness::relative_noise(&self.lines, &self.medians, &self.observations);
-        *self.noise.get_or_init(noise)
-    }
-
-    /// Whether all repetitions of a point agree.
-    pub fn repeats_exactly(&self) -> bool {
-        self.observations.iter().all(|&(i, v)| (v - self.medians[i]).abs() <= 1e-9 * self.medians[i].abs())
-    }
-
-    /// Every usable value.
-    pub fn values(&self) -> Vec<f64> {
-        self.observations.iter().map(|o| o.1).collect()
-    }
-
-    /// The mean over repetitions at each point, and the smallest number of repetitions at one.
-    pub fn means(&self) -> (Vec<f64>, usize) {
-        let (mut sums, mut counts) = (vec![0.0; self.points.len()], vec![0usize; self.points.len()]);
-        for &(i, v) in &self.observations {
-            sums[i] += v;
-            counts[i] += 1;
-        }
-        let means = sums.iter().zip(&counts).map(|(sum, count)| sum / *count as f64).collect();
-        (means, counts.into_iter().min().unwrap_or(0))
-    }
-
-    /// Smallest number of repetitions at a point.
-    fn repetitions(&self) -> usize {
-        let mut counts = vec![0; self.points.len()];
-        self.observations.iter().for_each(|o| counts[o.0] += 1);
-        counts.into_iter().min().unwrap_or(0)
-    }
-
-    fn range(&self) -> Vec<(f64, f64)> {
-        let parameters = self.points.first().map_or(0, |x| x.len());
-        let of = |l: usize| self.points.iter().map(move |x| x[l]);
-        let ends = |l| (of(l).fold(f64::INFINITY, f64::min), of(l).fold(f64::NEG_INFINITY, f64::max));
-        (0..parameters).map(ends).collect()
-    }
-
-    /// The values of a sum of terms at the points: what [`Term::at`] gives, each factor computed once per coordinate.
-    fn sums<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> Vec<f64> {
-        let mut sums = vec![0.0; self.points.len()];
-        let (mut values, mut of_factor) = (Vec::with_capacity(self.points.len()), Vec::new());
-        for term in terms {
-            values.clear();
-            values.extend(self.points.iter().map(|x| term.scaled_coefficient(x)));
-            for factor in &term.factors {
-                let levels = self.lines.levels(factor.parameter);
-                of_factor.clear();
-                of_factor.extend(levels.values.iter().map(|x| factor.at(*x)));
-                values.iter_mut().zip(&levels.of_point).for_each(|(value, &level)| *value *= of_factor[level]);
-            }
-            sums.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
-        }
-        sums
-    }
-
-    /// The values of each group of a basis at every observation.
-    fn columns(&self, basis: &[Group]) -> Vec<Vec<f64>> {
-        let of = |group: &Group| {
-            let sums = self.sums(&group.terms);
-            self.observations.iter().map(|o| sums[o.0]).collect()
-        };
-        basis.iter().map(of).collect()
-    }
-
-    /// The model's value at every observation.
-    pub fn fitted(&self, model: &Model) -> Vec<f64> {
-        let by_point = at_points(model, self);
-        self.observations.iter().map(|o| by_point[o.0]).collect()
-    }
-
-    /// `function` at the point of every observation.
-    pub fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-        let by_point: Vec<f64> = self.points.iter().map(|x| function(x)).collect();
-        self.observations.iter().map(|o| by_point[o.0]).collect()
-    }
-}
 
 /// Relative residual up to which a function explains a count.
 const EXPLAINED: f64 = 0.01;
@@ -699,7 +406,7 @@ pub(crate) fn searched_model(
         let fit = fit.unwrap_or_else(|| if power == 1.0 { two_sided_fit(&columns, &y) } else { trusting_large() });
         model_of(data, kind, Method::Time, &fit, &basis)
     };
-    let at_points = at_points(&model, data);
+    let at_points = data.at_points(&model);
     let scale = if exact { 1.0 } else { scale_against(&at_points, chosen) };
     let k = columns.len();
     finish_with(&mut model, data, &columns, k, &at_points);
@@ -777,7 +484,7 @@ fn missed(model: &Model, data: &Data, fitted: &[f64]) -> f64 {
 
 /// Relative deviation of the times from a model.
 pub(crate) fn deviation(model: &Model, data: &Data) -> f64 {
-    coefficients::deviation(&data.medians, &at_points(model, data), model.terms.len() + 1)
+    coefficients::deviation(&data.medians, &data.at_points(model), model.terms.len() + 1)
 }
 
 /// The statistics of a model of two segments over all of `data`, and the sentence that says so.
@@ -798,7 +505,7 @@ pub(crate) fn combined(model: &mut Model, data: &Data) {
         noise: mean(&|q| q.noise.map(|n| n * n)).map(f64::sqrt),
         cross_validated_relative_error: mean(&|q| q.cross_validated_relative_error),
     };
-    model.uncertainty.misfit = missed(model, data, &at_points(model, data));
+    model.uncertainty.misfit = missed(model, data, &data.at_points(model));
     model.warnings.retain(|w| w.code != warning::CONSTANT && w.code != warning::TOO_FEW_POINTS);
     let (below, above) = (model.segments[0].to.unwrap_or(f64::NAN), model.segments[1].from.unwrap_or(f64::NAN));
     // They competed for the upper segment alone.
@@ -814,7 +521,7 @@ fn term_of_one() -> Term {
 }
 
 /// The groups of a searched shape: the constant, if it has one, and each term.
-fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
+pub(crate) fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
     let mut basis: Vec<Group> = Vec::new();
     if candidate.constant != 0.0 || candidate.terms.is_empty() {
         basis.push(Group { terms: vec![term_of_one()] });
@@ -855,17 +562,9 @@ fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<T
     }
 }
 
-/// The model's values at the points.
-fn at_points(model: &Model, data: &Data) -> Vec<f64> {
-    if !model.segments.is_empty() {
-        return data.points.iter().map(|x| model.at(x)).collect();
-    }
-    data.sums(&model.terms).iter().map(|sum| model.constant + sum).collect()
-}
-
 /// Adds growth, statistics and the warnings that follow from them; `columns` are the fitted ones.
 fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize) {
-    let at_points = at_points(model, data);
+    let at_points = data.at_points(model);
     finish_with(model, data, columns, coefficients, &at_points);
 }
 

@@ -6,7 +6,10 @@ mod sweeps;
 mod two_values;
 
 use crate::absorption::scaling::{self, Binding};
-use crate::build::{Data, Pooled, constant_model, count_model, deviation, misfit, prior_model, searched_model};
+use crate::build::{
+    Pooled, candidate_basis, constant_model, count_model, deviation, misfit, prior_model, searched_model,
+};
+use crate::data::Data;
 use crate::depth::{self, Waiting};
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, Series};
@@ -364,10 +367,12 @@ impl<'a> Fitter<'a> {
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }
-        if hypotheses.has_one_parameter() && found.first().is_some_and(|first| data.tells_apart(first)) {
+        if hypotheses.has_one_parameter()
+            && found.first().is_some_and(|first| data.tells_apart(&candidate_basis(first)))
+        {
             let variance = data.variance_of_points();
             let sums = shape_search::search_sums(&hypotheses, data.levels(), power, variance, &mut workspace.searched);
-            let explained: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(sum)).collect();
+            let explained: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(&candidate_basis(sum))).collect();
             if !explained.is_empty() {
                 return explained;
             }

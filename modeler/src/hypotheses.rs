@@ -226,8 +226,9 @@ impl<'a> Hypotheses<'a> {
     /// Whether nothing in the values `y` on a full grid speaks of noise. Few values of one parameter do not tell.
     pub fn may_be_exact(&self, y: &[f64], lines: &Lines) -> bool {
         self.grid().is_some_and(|grid| match grid.sizes[..] {
-            [values] => values >= TELLING && lines.may_be_smooth(y),
-            _ => grid.is_degenerate(y),
+            [values] => values >= TELLING && lines.is_smooth(y) == Some(true),
+            // Noise that comes again along a parameter leaves less than full rank, too.
+            _ => grid.is_degenerate(y) && lines.is_smooth(y) != Some(false),
         })
     }
 

@@ -13,6 +13,7 @@ mod build;
 pub mod callees;
 mod coefficients;
 pub mod compare;
+mod data;
 mod decompose;
 mod depth;
 pub mod detect;

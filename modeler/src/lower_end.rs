@@ -46,9 +46,10 @@ pub(crate) fn of(observations: &[(usize, f64)]) -> Option<Vec<f64>> {
     }
     let scale = median(&mut scales);
     let end = |values: &&[(usize, f64)]| {
-        let least = values
-            .get(1)
-            .map_or(values[0].1, |next| values[0].1.max(if values[0].1 < 0.5 * next.1 { next.1 } else { 0.0 }));
+        let least = match values {
+            [least, next, _, ..] if least.1 < 0.5 * next.1 => next.1,
+            _ => values[0].1,
+        };
         least / (1.0 + scale / values.len() as f64)
     };
     Some(points.iter().map(end).collect())

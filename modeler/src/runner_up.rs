@@ -1,7 +1,7 @@
 //! Hypotheses that lost: how far each misses points left out of its fit, in the same measure as the chosen function's
 //! [`Quality::cross_validated_relative_error`](crate::model::Quality), and in plain words why it was not chosen.
 
-use crate::build::Data;
+use crate::data::Data;
 use crate::effort::EXPLAINS;
 use crate::experiment::Experiment;
 use crate::model::{Model, RunnerUp};

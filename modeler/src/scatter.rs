@@ -2,7 +2,7 @@
 //! the two. The noise that a fit takes measurements to have ([`crate::model::Quality::noise`]) is another number: it is learned from
 //! all call paths together, and leaves out what went astray and what a function misses.
 
-use crate::build::is_usable;
+use crate::data::is_usable;
 use crate::experiment::{Experiment, PointId};
 use crate::model::Model;
 

@@ -6,8 +6,9 @@
 //! less than one that noise cannot be the reason, and where the values themselves have a kink or a step there.
 
 use crate::absorption::scaling::Change;
-use crate::build::{Data, combined};
+use crate::build::combined;
 use crate::coefficients::{combine, weighted_fit};
+use crate::data::Data;
 use crate::model::{Method, Model, Prediction};
 use crate::roughness;
 use serde::{Deserialize, Serialize};

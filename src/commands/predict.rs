@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, below_zero, beyond_times, coordinate, doubt_of, off_the_lines, quantity, unmeasured};
+use modeler::report::{Doubts, Table, below_zero, beyond_times, coordinate, off_the_lines, quantity, unmeasured};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -55,12 +55,13 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
 /// Every model at every point: by point, then in the order of the models.
 fn evaluate(experiment: &Experiment, fits: &Fits, points: &[Vec<f64>], level: f64) -> Vec<PredictionAt> {
     let at = |at: &Vec<f64>| {
+        let doubts = Doubts::at(experiment, at);
         let one = |model: &modeler::Model| PredictionAt {
             callpath: model.callpath,
             metric: model.metric,
             at: at.clone(),
             prediction: model.predict(at, level),
-            doubt: doubt_of(experiment, model, at),
+            doubt: doubts.of(model),
         };
         fits.models.iter().map(one).collect::<Vec<_>>()
     };

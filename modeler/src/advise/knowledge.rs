@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::time_of;
-use crate::build::is_usable;
 use crate::callees::Callees;
+use crate::data::is_usable;
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};

@@ -13,7 +13,7 @@ mod joint;
 mod line;
 mod models;
 
-use crate::build::Data;
+use crate::data::Data;
 use crate::experiment::{Experiment, Series};
 use crate::fit::{Skipped, few_points, one_value};
 use crate::model::{Exponent, Factor, Kind, Model};

@@ -1,7 +1,7 @@
 //! The shape that a call path's effort gives its time.
 
 use super::{Effort, Fitter};
-use crate::build::Data;
+use crate::data::Data;
 use crate::depth;
 use crate::effort::{Found, Workspace};
 use crate::experiment::{CallPathId, MetricId, OverRanks, Series};

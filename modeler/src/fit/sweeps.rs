@@ -7,7 +7,7 @@
 //! other, and neighbouring exponents would explain it as well.
 
 use super::Fitter;
-use crate::build::Data;
+use crate::data::Data;
 use crate::depth::{self, Waiting};
 use crate::effort::{Found, Workspace};
 use crate::experiment::OverRanks;

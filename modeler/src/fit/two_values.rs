@@ -6,7 +6,8 @@
 //! parameter that comes near its two values; it is exact at the larger one, from which predictions go on.
 
 use super::{Fitter, MUCH_CLOSER};
-use crate::build::{Data, Pooled};
+use crate::build::Pooled;
+use crate::data::Data;
 use crate::effort::{Found, Workspace};
 use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::least_squares;

@@ -6,7 +6,7 @@ use super::error::{ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Plac
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
-use crate::build::LARGEST;
+use crate::data::LARGEST;
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Layout, Metric, MetricId, PointId};
 use crate::warning::{UNUSABLE_VALUE, ZERO_TIME};
 

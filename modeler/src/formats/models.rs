@@ -500,7 +500,7 @@ pub struct PredictionAt {
     pub at: Vec<f64>,
     /// What it gives there, in the metric's unit.
     pub prediction: Prediction,
-    /// Why it may be off by more than the interval says, as [`crate::report::doubt_of`] tells it.
+    /// Why it may be off by more than the interval says, as [`crate::report::Doubts`] tell it.
     pub doubt: Option<String>,
 }
 

@@ -97,16 +97,20 @@ pub fn below_zero(experiment: &Experiment, models: &[Model], target: &[f64]) -> 
 #[must_use]
 pub fn beyond_times(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
     let by_time = models.iter().filter(|model| model.method == Method::Time).count();
-    let far = if by_time > 0 { far(experiment, target) } else { Vec::new() };
-    let shapes = match by_time == models.len() {
-        true if by_time == 1 => "the shape comes".to_owned(),
-        true => "the shapes come".to_owned(),
-        false => format!("{by_time} of the {} shapes come", models.len()),
-    };
+    match by_time {
+        0 => None,
+        1 if models.len() == 1 => beyond(experiment, target, "the shape comes"),
+        _ if by_time == models.len() => beyond(experiment, target, "the shapes come"),
+        _ => beyond(experiment, target, &format!("{by_time} of the {} shapes come", models.len())),
+    }
+}
+
+fn beyond(experiment: &Experiment, target: &[f64], shapes_come: &str) -> Option<String> {
+    let far = far(experiment, target);
     (!far.is_empty()).then(|| {
         format!(
-            "The target is far beyond what was measured ({}), and {shapes} from times alone: functions that look alike over so short a \
-             range differ there, by more than the interval may say.",
+            "The target is far beyond what was measured ({}), and {shapes_come} from times alone: functions that look alike over so short \
+             a range differ there, by more than the interval may say.",
             far.join(", ")
         )
     })
@@ -128,16 +132,18 @@ pub fn beyond_times(experiment: &Experiment, models: &[Model], target: &[f64]) -
 /// ```
 #[must_use]
 pub fn off_the_lines(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
-    if !models.iter().any(|model| model.method == Method::Time) {
-        return None;
-    }
-    let varying: Vec<usize> = (0..target.len()).filter(|&l| experiment.levels()[l].len() > 1).collect();
-    let apart = |a: &[f64], b: &[f64]| varying.iter().copied().filter(|&l| a[l] != b[l]).collect::<Vec<usize>>();
+    models.iter().any(|model| model.method == Method::Time).then(|| off_all_lines(experiment, target))?
+}
+
+fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
+    let levels = experiment.levels();
+    let varying: Vec<usize> = (0..target.len()).filter(|&l| levels[l].len() > 1).collect();
+    let apart = |a: &[f64], b: &[f64]| varying.iter().filter(|&&l| a[l] != b[l]).count();
     let points = || experiment.points.iter().map(Vec::as_slice);
-    let centre = points().find(|centre| points().all(|point| apart(point, centre).len() <= 1))?;
-    let off = apart(target, centre);
-    (varying.len() > 1 && off.len() > 1).then(|| {
-        let names: Vec<&str> = off.iter().map(|&l| experiment.parameters[l].as_str()).collect();
+    let centre = points().find(|centre| points().all(|point| apart(point, centre) <= 1))?;
+    (apart(target, centre) > 1).then(|| {
+        let off = varying.iter().filter(|&&l| target[l] != centre[l]);
+        let names: Vec<&str> = off.map(|&l| experiment.parameters[l].as_str()).collect();
         format!(
             "The points lie on lines along single parameters: no measurement says whether what {} add is a sum or a product, as it \
              matters at the target. A point at which they are large together would.",
@@ -146,23 +152,47 @@ pub fn off_the_lines(experiment: &Experiment, models: &[Model], target: &[f64]) 
     })
 }
 
-/// What the reader of one call path's prediction should know, where its shape comes from times alone or does not hold so far.
+/// What the reader of single call paths' predictions at one target should know.
 ///
 /// ```
+/// use modeler::report::Doubts;
 /// let text = "PARAMETER p\nPOINTS 25 30 35 40 45\nREGION solve\nMETRIC time\nDATA 2.5\nDATA 3.1\nDATA 3.4\nDATA 4.1\nDATA 4.5\n";
 /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
 /// let fits = modeler::fit(&experiment, &modeler::Options::default());
-/// assert!(modeler::report::doubt_of(&experiment, &fits.models[0], &[90.0]).is_some());
-/// assert_eq!(modeler::report::doubt_of(&experiment, &fits.models[0], &[45.0]), None); // where it was measured
+/// assert!(Doubts::at(&experiment, &[90.0]).of(&fits.models[0]).is_some());
+/// assert_eq!(Doubts::at(&experiment, &[45.0]).of(&fits.models[0]), None); // where it was measured
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
-#[must_use]
-pub fn doubt_of(experiment: &Experiment, model: &Model, target: &[f64]) -> Option<String> {
-    let models = std::slice::from_ref(model);
-    unmeasured(experiment, target)
-        .or_else(|| below_zero(experiment, models, target))
-        .or_else(|| beyond_times(experiment, models, target))
-        .or_else(|| off_the_lines(experiment, models, target))
+#[derive(Clone, Debug)]
+pub struct Doubts<'a> {
+    experiment: &'a Experiment,
+    target: Vec<f64>,
+    /// Of every prediction there.
+    of_all: Option<String>,
+    /// Of those whose shapes come from times alone.
+    of_times: Option<String>,
+}
+
+impl<'a> Doubts<'a> {
+    /// Those of predictions at `target`, one coordinate per parameter.
+    #[must_use]
+    pub fn at(experiment: &'a Experiment, target: &[f64]) -> Self {
+        Self {
+            experiment,
+            target: target.to_vec(),
+            of_all: unmeasured(experiment, target),
+            of_times: beyond(experiment, target, "the shape comes").or_else(|| off_all_lines(experiment, target)),
+        }
+    }
+
+    /// That of the prediction of `model`, in a sentence: its shape comes from times alone or does not hold so far. Nothing where there is
+    /// none.
+    #[must_use]
+    pub fn of(&self, model: &Model) -> Option<String> {
+        let of_times = || self.of_times.clone().filter(|_| model.method == Method::Time);
+        let below_zero = || below_zero(self.experiment, std::slice::from_ref(model), &self.target);
+        self.of_all.clone().or_else(below_zero).or_else(of_times)
+    }
 }
 
 /// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of
@@ -228,6 +258,6 @@ mod tests {
         let told = said(4.0).unwrap();
         assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"), "{told}");
         assert_eq!(said(2.0), None);
-        assert_eq!(doubt_of(&experiment, &fits.models[0], &[4.0, 50.0]), Some(told));
+        assert_eq!(Doubts::at(&experiment, &[4.0, 50.0]).of(&fits.models[0]), Some(told));
     }
 }

@@ -12,7 +12,7 @@ use super::effort::effort;
 use super::markup::{at, counted};
 use super::origin::{parts, phrase};
 use super::quantity::{percent, quantity, shape};
-use super::reach;
+use super::reach::Doubts;
 use crate::absorption::scaling::{ABSORPTION, AT_LEAST};
 use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
@@ -32,6 +32,8 @@ pub(crate) struct View<'a> {
     pub costs: Costs<'a>,
     /// By layout and parameter, the line along which plots show that parameter.
     pub slices: Vec<Vec<Slice>>,
+    /// What single predictions are in doubt for.
+    doubts: Doubts<'a>,
 }
 
 /// A line through the points along one parameter.
@@ -155,7 +157,8 @@ impl<'a> View<'a> {
     ) -> Self {
         let costs = Costs::new(experiment, fits, metric, target, options.level);
         let slices = experiment.layouts.iter().map(|layout| slices(experiment, layout, &costs)).collect();
-        Self { experiment, fits, options, costs, slices }
+        let doubts = Doubts::at(experiment, &costs.target);
+        Self { experiment, fits, options, costs, slices, doubts }
     }
 
     /// The unit of the ranked metric.
@@ -210,7 +213,7 @@ impl<'a> View<'a> {
             }),
             absorption: self.absorption(id),
             quality: quality_text(self.experiment, model),
-            doubt: reach::doubt_of(self.experiment, model, &costs.target),
+            doubt: self.doubts.of(model),
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
             others: self.others(model),
