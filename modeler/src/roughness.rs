@@ -49,15 +49,15 @@ impl Lines {
         Self((0..points.first().map_or(0, |x| x.len())).map(|l| Line::of(points, l)).collect())
     }
 
-    /// Whether a smooth function may give the values `y`: neighbours along a parameter show no noise of [`SMOOTH`]. `None` where no
-    /// parameter has five values in a line.
-    pub fn is_smooth(&self, y: &[f64]) -> Option<bool> {
+    /// How rough the values `y` are: the relative noise that they show beside the cubics through neighbours along a parameter, as the root
+    /// of the mean square. `None` where no parameter has five values in a line.
+    pub fn roughness(&self, y: &[f64]) -> Option<f64> {
         let logs = logs_of(y);
         let lines = || self.0.iter().flat_map(|line| line.groups.iter().map(move |group| (line, group)));
         let fives = || lines().flat_map(|(line, group)| group.windows(5).map(move |five| (line, five)));
         let squares = fives().filter_map(|(line, five)| off_cubic(five, &line.logs, &logs)).map(|off| off * off);
         let (sum, count) = squares.fold((0.0, 0_usize), |(sum, count), square| (sum + square, count + 1));
-        (count > 0).then_some(sum <= SMOOTH * SMOOTH * count as f64)
+        (count > 0).then(|| (sum / count as f64).sqrt())
     }
 
     /// The values of parameter `l`.
@@ -65,10 +65,6 @@ impl Lines {
         &self.0[l].levels
     }
 }
-
-/// Relative standard deviation of noise that values of smooth functions do not show: where a sum of two powers goes over from one to the
-/// other, over doubling values, it is off a cubic by about as much.
-const SMOOTH: f64 = 0.005;
 
 /// How far the logarithm of the middle one of five values is off the cubic through the others, divided by what independent errors of
 /// deviation one would make it; `None` where a coordinate has no logarithm.
@@ -267,19 +263,19 @@ mod tests {
         assert_eq!([3.9, 4.1].map(|most| grows_beyond(lines, &fourth, most)), [0b10, 0]);
     }
 
-    /// Noise that comes again along a parameter has as low a rank as a sum of products, and is no smooth function.
+    /// Noise that comes again along a parameter has as low a rank as a sum of products, and is rougher.
     #[test]
-    fn noise_that_comes_again_is_not_smooth() {
+    fn noise_that_comes_again_is_rougher_than_sums() {
         let points: Vec<[f64; 2]> =
             (0..5).flat_map(|i| (1..6).map(move |n| [2.0_f64.powi(i + 7), 8e3 * f64::from(n)])).collect();
         let lines = Lines::of(&points.iter().map(|x| x.as_slice()).collect::<Vec<_>>());
         let at = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|x| of(x[0], x[1])).collect::<Vec<f64>>();
-        assert_eq!(lines.is_smooth(&at(&|p, n| 0.01 * n / p + 0.05 * p.log2() + 1e-7 * n * n)), Some(true));
+        assert!(lines.roughness(&at(&|p, n| 0.01 * n / p + 0.05 * p.log2() + 1e-7 * n * n)).unwrap() < 0.01);
         let again = |p: f64, n: f64| 1.0 + 0.03 * ((p * 7.0 + n / 1e3) % 21.0 - 10.0) / 10.0;
-        assert_eq!(lines.is_smooth(&at(&|p, n| p.sqrt() * n * again(p, n))), Some(false));
+        assert!(lines.roughness(&at(&|p, n| p.sqrt() * n * again(p, n))).unwrap() > 0.02);
         let few: Vec<[f64; 1]> = (1..5).map(|p| [f64::from(p)]).collect();
         assert_eq!(
-            Lines::of(&few.iter().map(|x| x.as_slice()).collect::<Vec<_>>()).is_smooth(&[1.0, 2.0, 3.0, 4.0]),
+            Lines::of(&few.iter().map(|x| x.as_slice()).collect::<Vec<_>>()).roughness(&[1.0, 2.0, 3.0, 4.0]),
             None
         );
     }
