@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 /// So many values of one parameter, each measured once, never tell noise from a function that is only approximate; up to so many do where
 /// they show more than [`LITTLE_NOISE`].
-const FEW: (usize, usize) = (5, 8);
+pub(crate) const FEW: (usize, usize) = (5, 8);
 const LITTLE_NOISE: f64 = 0.1;
 /// The power that then weighs residuals; of 1, 3/4, 1/2, 1/4 and 0 it predicted held-out points of measured programs
 /// best (docs/accuracy.md).

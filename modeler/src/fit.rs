@@ -2,6 +2,7 @@
 
 mod pooling;
 mod shape;
+mod stray;
 mod sweeps;
 mod two_values;
 
@@ -467,6 +468,7 @@ impl<'a> Fitter<'a> {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
+        let data = &*if is_one_sided { self.without_stray(data, workspace) } else { Cow::Borrowed(data) };
         let mut searched = |data: &Data<'a>| {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);

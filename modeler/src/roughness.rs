@@ -160,6 +160,26 @@ pub(crate) fn offsets(lines: &Lines, y: &[f64], l: usize) -> Vec<(f64, f64)> {
     lines.0[l].triples.iter().map(|triple| (triple.coordinate, triple.offset(&logs))).collect()
 }
 
+/// The points that are above the line through their neighbours along a parameter by more than the share `least`, on logarithmic scales;
+/// the first of a line above the one through the next two, the last never.
+pub(crate) fn above(lines: &Lines, y: &[f64], least: f64) -> Vec<usize> {
+    let logs = logs_of(y);
+    let is_above = |i: usize, between: f64| (logs[i] - between > least.ln_1p()).then_some(i);
+    let first = |triple: &Triple| {
+        let [a, b, c] = triple.points;
+        is_above(a, (logs[b] - triple.share * logs[c]) / (1.0 - triple.share))
+    };
+    let middle = |triple: &Triple| {
+        let [a, b, c] = triple.points;
+        is_above(b, (1.0 - triple.share) * logs[a] + triple.share * logs[c])
+    };
+    let firsts = lines.0.iter().flat_map(|line| &line.groups).filter(|group| group.len() >= 3).map(|group| group[0]);
+    let firsts: Vec<usize> = firsts.collect();
+    let triples = || lines.0.iter().flat_map(|line| &line.triples);
+    let begins = |triple: &&Triple| firsts.contains(&triple.points[0]);
+    triples().filter(begins).filter_map(first).chain(triples().filter_map(middle)).collect()
+}
+
 /// Logarithms of these values, or of the least that counts.
 fn logs_of(y: &[f64]) -> Vec<f64> {
     let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;

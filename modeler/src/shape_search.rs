@@ -75,6 +75,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// Value at `x`.
+    pub fn at(&self, x: &[f64]) -> f64 {
+        self.constant + self.terms.iter().map(|term| term.at(x)).sum::<f64>()
+    }
+
     /// Whether it gives the values without any noise.
     pub fn is_exact(&self) -> bool {
         self.left_out.sqrt() < EXPLAINS

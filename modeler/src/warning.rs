@@ -49,6 +49,8 @@ pub const CONSTANT: &str = "W011";
 pub const CHANGE: &str = "W016";
 /// The memory, not the core, sets the time.
 pub const BOUND_BY_MEMORY: &str = "W017";
+/// One of few times, far above what the others say, was left out.
+pub const ASTRAY: &str = "W018";
 
 /// Every diagnostic of the modeler.
 pub const ALL: &[Explanation] = &[
@@ -137,6 +139,14 @@ pub const ALL: &[Explanation] = &[
                bandwidth or latency. The number of basic blocks then does not set its time, so the shape of the model \
                was searched in the times, from where on this is so. Move fewer bytes, or reuse what caches hold; \
                instructions are free up to the absorption that `poise absorb` tells.",
+    },
+    Explanation {
+        code: ASTRAY,
+        title: "a time far above the others was left out",
+        text: "One function follows all times of a call path but one, which is much longer than it gives there, as where \
+               something disturbed that run. Five to eight values of one parameter are too few for a fit in which such a \
+               time counts little, so the model is that of the others. Measure that point again: if the time comes back, \
+               it is the program's.",
     },
 ];
 

@@ -344,3 +344,60 @@ fn two_values_of_a_parameter_tell_a_power_where_they_are_far_apart() {
     let model = &fit(&noisy, &Options::default()).models[0];
     assert!(model.terms.iter().all(|t| t.factors.iter().all(|f| f.parameter == 1)), "{model:?}");
 }
+
+/// Of few times measured once, one that something disturbed changes nothing but that it is told, unless it is the last one, which
+/// nothing tells from a change of behaviour; times that are all noisy stay.
+#[test]
+fn one_of_few_times_gone_astray_is_left_out() {
+    let doubling: Vec<f64> = (1..=8).map(|i| f64::from(i).exp2()).collect();
+    let functions: [&dyn Fn(f64) -> f64; 4] =
+        [&|p| 0.5 + 0.02 * p, &|p| 0.1 * p.sqrt(), &|p| 0.3 * p.log2(), &|p| 4.0 / p];
+    let astray = |model: &modeler::Model| {
+        let warning = model.warnings.iter().find(|warning| warning.code == modeler::warning::ASTRAY);
+        warning.map(|warning| warning.message.clone())
+    };
+    let rng = &mut StdRng::seed_from_u64(4);
+    for (values, function) in (5..=8).flat_map(|values| functions.iter().map(move |function| (values, function))) {
+        let points = grid(&[&doubling[..values]]);
+        for stray in 0..values {
+            let seconds = &mut |x: &[f64]| {
+                let background = 1.0 + 0.02 * (rng.random::<f64>() - 0.5);
+                function(x[0]) * background * if x[0] == doubling[stray] { 4.0 } else { 1.0 }
+            };
+            let experiment = experiment(&points, &[1], seconds);
+            let model = &fit(&experiment, &Options::default()).models[0];
+            if stray == values - 1 {
+                assert_eq!(astray(model), None, "the last of {values}");
+                continue;
+            }
+            let message = astray(model).unwrap_or_else(|| panic!("{stray} of {values}: {model:?}"));
+            assert!(message.starts_with(&format!("At a = {} it is ", doubling[stray])), "{message}");
+            let last = doubling[values - 1];
+            let off = model.at(&[last]) / function(last) - 1.0;
+            assert!(off.abs() < 0.05, "{stray} of {values}: {off}, {}", model.expression(&experiment.parameters));
+        }
+    }
+    // No other measurement is asked of, and no fewer points are left than a model needs.
+    let points = grid(&[&doubling[..5]]);
+    let strayed = |x: &[f64]| x[0] * if x[0] == 4.0 { 4.0 } else { 1.0 };
+    let five = Options { minimum_points: 5, ..Options::default() };
+    assert_eq!(astray(&fit(&experiment(&points, &[1], &mut |x| strayed(x)), &five).models[0]), None);
+    let mut builder = ExperimentBuilder::new(["a"]);
+    let misses = builder.metric(Metric { name: "cache misses".into(), unit: String::new(), over_ranks: None });
+    let callpath = builder.callpath(["main"]);
+    for x in &points {
+        let point = builder.point(x);
+        builder.add(callpath, misses, point, strayed(x));
+    }
+    assert_eq!(astray(&fit(&builder.finish(), &Options::default()).models[0]), None);
+    let mut left_out = 0;
+    for values in 5..=8 {
+        let points = grid(&[&doubling[..values]]);
+        for function in functions.iter().cycle().take(100) {
+            let seconds = &mut |x: &[f64]| function(x[0]) * (1.0 - 0.3 * (1.0 - rng.random::<f64>()).ln());
+            left_out +=
+                usize::from(astray(&fit(&experiment(&points, &[1], seconds), &Options::default()).models[0]).is_some());
+        }
+    }
+    assert!(left_out <= 20, "{left_out} of 400 whose noise is the same everywhere");
+}

@@ -1,8 +1,9 @@
 //! How good models are that come of times alone: `cargo run --release -p modeler --example time_alone -- [--extra-p
-//! PYTHON] [--functions N] [--seed S] [--parameters 1] [--repetitions R]`.
+//! PYTHON] [--functions N] [--seed S] [--parameters 1] [--repetitions R] [--astray FACTOR]`.
 //!
 //! Programs of known complexity (`programs`) are measured at 5 x 5 points, or with `--parameters 1` at five values of p with the n of the
-//! test point, once or R times, and no effort is told. With `--extra-p`
+//! test point, once or R times, and no effort is told. With `--astray` one time of each program took FACTOR times as long, not one of
+//! the last point. With `--extra-p`
 //! and the name of a Python that has Extra-P (`pip install extrap`), Extra-P fits the same times in the same run. The rows `as
 //! it` are our own fits in Extra-P's hypothesis space (`poise model --method extra-p`).
 
@@ -13,7 +14,7 @@ use modeler::experiment::{ExperimentBuilder, Metric};
 use modeler::model::Exponent;
 use modeler::{Experiment, MethodChoice, Options, fit};
 use programs::{N, P, Pattern, Program, TEST, communication, computation, measured, model_growth};
-use rand::{SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, ExitCode, Stdio};
@@ -172,10 +173,11 @@ struct Arguments {
     python: Option<String>,
     parameters: usize,
     repetitions: usize,
+    astray: f64,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut arguments = Arguments { functions: 300, seed: 1, python: None, parameters: 2, repetitions: 1 };
+    let mut arguments = Arguments { functions: 300, seed: 1, python: None, parameters: 2, repetitions: 1, astray: 1.0 };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} needs a value."))?;
@@ -186,9 +188,10 @@ fn arguments() -> Result<Arguments, String> {
             "--extra-p" => arguments.python = Some(value),
             "--parameters" if ["1", "2"].contains(&value.as_str()) => arguments.parameters = number()? as usize,
             "--repetitions" if number()? > 0 => arguments.repetitions = number()? as usize,
+            "--astray" => arguments.astray = value.parse().map_err(|e| format!("{word} {value}: {e}."))?,
             _ => {
                 return Err(format!(
-                    "{word} {value} is not known; --functions, --seed, --extra-p, --parameters 1 or 2 and --repetitions are."
+                    "{word} {value} is not known; --functions, --seed, --extra-p, --parameters 1 or 2, --repetitions and --astray are."
                 ));
             }
         }
@@ -224,9 +227,16 @@ fn run(arguments: &Arguments) -> Result<(), String> {
                 let seconds = (0..arguments.repetitions).map(|_| measure(program, &x)).collect();
                 (x[..arguments.parameters].to_vec(), seconds)
             };
-            let times: Vec<Times> =
+            let mut times: Vec<Times> =
                 programs.iter().map(|program| points().map(|x| repeated(program, x)).collect()).collect();
             let held_out: Vec<f64> = programs.iter().map(|program| measure(program, &TEST)).collect();
+            if arguments.astray != 1.0 {
+                let rng = &mut StdRng::seed_from_u64(arguments.seed + 2);
+                for times in &mut times {
+                    let i = rng.random_range(0..times.len() - 1);
+                    times[i].1[0] *= arguments.astray;
+                }
+            }
             println!(
                 "{:<10}{:>8}{:>8}{:>9}{:>9}{:>8}{:>10}   {kind}, {pattern:?} {level}",
                 "", "effort", "time", "mean", "median", "inside", "fits/s"

@@ -78,8 +78,10 @@ impl Fitter<'_> {
             Some((prior, ..)) if misfit(&data, &prior).is_some() => None,
             Some((prior, ..)) => prior_residuals(&data, &prior),
             None if self.options.method == MethodChoice::Effort => None,
-            None if !data.tells_noise() => None,
-            None => searched_residuals(&data, self.shapes(&data, workspace)),
+            None => {
+                let data = self.without_stray(&data, workspace);
+                data.tells_noise().then(|| self.shapes(&data, workspace)).and_then(|s| searched_residuals(&data, s))
+            }
         }
     }
 }
