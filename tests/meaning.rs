@@ -622,3 +622,18 @@ fn predictions_far_away_and_off_the_lines_of_a_cross_are_doubted() {
     assert!(cross("p=16,n=80").contains("no measurement says whether what p and n add is a sum or a product"));
     assert_eq!(cross("p=2,n=80"), "");
 }
+
+/// Growth that another function, which explains the times nearly as well, hardly has is marked where it is shown.
+#[test]
+fn growth_that_may_be_chance_is_marked() {
+    let world = World::new();
+    let model = |times: [f64; 6]| {
+        let rows: String = times.iter().enumerate().map(|(i, time)| format!("{},{time}\n", 2 << i)).collect();
+        world.write("line.csv", &format!("p,time\n{rows}"));
+        world.poise(["model", "line.csv", "--columns", "p=parameter,time=metric"]).status(0).stdout
+    };
+    let clear = model([2.1, 4.0, 8.1, 16.0, 32.2, 64.1]);
+    assert!(clear.contains("\np  ") && !clear.contains("(?)"), "{clear}");
+    let unclear = model([1.0, 1.3, 1.1, 1.4, 1.2, 2.4]);
+    assert!(unclear.contains(" (?)  ") && unclear.contains("\n(?): the growth may be chance"), "{unclear}");
+}

@@ -7,8 +7,9 @@ use modeler::experiment::MetricId;
 use modeler::formats::{Input, ModelsWriter};
 use modeler::model::{Method, Model};
 use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
-use modeler::report::{Table, origin, shape};
+use modeler::report::{Table, may_be_chance, origin, shape};
 use modeler::scatter::Scatter;
+use modeler::verdict::Together;
 use modeler::{Experiment, Fits, Options};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
@@ -148,9 +149,10 @@ fn models_table(experiment: &Experiment, models: &[&Model], scatter: &[Option<Sc
         Some(s) if s >= 10.0 => "> 1000 %".to_owned(),
         Some(s) => format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0),
     };
+    let of = Together(models.len());
     let row = |(model, scatter): (&&Model, &Option<Scatter>)| {
         vec![
-            shape(&experiment.parameters, model),
+            shape(&experiment.parameters, model) + if may_be_chance(model, of) { " (?)" } else { "" },
             origin(experiment, model),
             percent(model.quality.cross_validated_relative_error),
             percent(scatter.map(|scatter| scatter.usual)),
@@ -194,6 +196,12 @@ fn remarks(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter
         ),
         (false, true) => text.push_str("Scatter is n/a where there are too few measurements to tell it from growth.\n"),
         (false, false) => {}
+    }
+    let of = Together(models.len());
+    if models.iter().any(|model| may_be_chance(model, of)) {
+        text.push_str(
+            "(?): the growth may be chance, since another function that explains the times nearly as well predicts less than half as much at twice the largest values.\n",
+        );
     }
     if models.iter().any(|m| origin(experiment, m).ends_with("cost model")) {
         text.push_str(

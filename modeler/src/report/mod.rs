@@ -26,7 +26,7 @@ pub use origin::origin;
 pub(crate) use page::{head, plain};
 pub use phases::Phases;
 pub use quantity::{coordinate, growth, quantity, shape};
-pub use ranking::{default_target, largest};
+pub use ranking::{default_target, largest, may_be_chance};
 pub use reach::{Doubts, below_zero, beyond_times, doubt, off_the_lines, unmeasured};
 
 use crate::experiment::{CallPathId, Experiment, MetricId};

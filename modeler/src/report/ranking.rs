@@ -76,6 +76,30 @@ fn least(model: &Model, target: &[f64], together: Together) -> Option<f64> {
     (model.method == Method::Time && goes_far).then(|| model.least_at(target, together).max(0.0))
 }
 
+/// Whether the growth of `model`, of so many, may be chance: its shape was searched in noisy times, and another that explains them nearly as
+/// well predicts less than half as much where each parameter has twice its largest value.
+///
+/// ```
+/// use modeler::report::may_be_chance;
+/// use modeler::verdict::Together;
+/// let model = |times: &str| {
+///     let text = format!("PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\n{times}");
+///     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+///     Ok::<_, modeler::formats::ReadError>(modeler::fit(&experiment, &modeler::Options::default()).models.remove(0))
+/// };
+/// let clear = model("DATA 2.1\nDATA 4.0\nDATA 8.1\nDATA 16.0\nDATA 32.2\nDATA 64.1\n")?;
+/// assert!(!may_be_chance(&clear, Together(1)));
+/// let unclear = model("DATA 1.0\nDATA 1.3\nDATA 1.1\nDATA 1.4\nDATA 1.2\nDATA 2.4\n")?;
+/// assert!(may_be_chance(&unclear, Together(1)));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn may_be_chance(model: &Model, of: Together) -> bool {
+    let there: Vec<f64> = model.uncertainty.range.iter().map(|&(_, high)| beyond(high)).collect();
+    let is_searched = model.method == Method::Time && !model.terms.is_empty();
+    is_searched && model.least_at(&there, of) < IN_DOUBT * model.at(&there)
+}
+
 /// Whom the call path at `place` of `ranked` overtakes between today and the target.
 pub(crate) fn overtaking(
     experiment: &Experiment,
@@ -198,6 +222,10 @@ pub fn largest(experiment: &Experiment) -> Vec<f64> {
     (0..experiment.parameters.len()).map(|i| column(i).fold(f64::NEG_INFINITY, f64::max)).collect()
 }
 
+fn beyond(largest: f64) -> f64 {
+    if largest > 0.0 { 2.0 * largest } else { largest }
+}
+
 /// Where to rank if nothing is asked for: twice the largest measured value of each parameter.
 ///
 /// ```
@@ -209,7 +237,7 @@ pub fn largest(experiment: &Experiment) -> Vec<f64> {
 /// ```
 #[must_use]
 pub fn default_target(experiment: &Experiment) -> Vec<f64> {
-    largest(experiment).into_iter().map(|x| if x > 0.0 { 2.0 * x } else { x }).collect()
+    largest(experiment).into_iter().map(beyond).collect()
 }
 
 #[cfg(test)]
