@@ -221,6 +221,44 @@ fn cells_that_belong_to_no_column_are_errors() {
 }
 
 #[test]
+fn what_to_do_about_a_cell_is_said_of_that_cell() {
+    let error = |text: &str, columns: Option<&str>| {
+        let options = ReadOptions { columns: columns.map(str::to_owned), ..ReadOptions::default() };
+        formats::read_bytes("t.csv", text.into(), &options).unwrap_err().to_string()
+    };
+    let columns = Some("p=parameter,wall=metric:time");
+    for (row, place, advice) in [
+        ("4,10.6 s", "3:2", "its unit in --columns, as in wall=metric:time[s]"),
+        ("4,12ms", "3:2", "as in wall=metric:time[ms]"),
+        ("4,FAILED", "3:2", "Leave the cell empty where nothing was measured"),
+        ("p,wall", "3:1", "This row is the header once more: take it out"),
+        ("four,2", "3:1", "Take the row out, or give the column the role callpath"),
+        ("\"4,5\",2", "3:1", "Write decimal points"),
+    ] {
+        let told = error(&format!("p,wall\n2,1\n{row}\n8,4\n"), columns);
+        assert!(told.starts_with(&format!("t.csv:{place}: ")) && told.contains(advice), "{row}: {told}");
+    }
+    assert!(error("p,wall\ntwo,1\n", columns).contains("Give a column of texts the role callpath"));
+    // Columns that blanks part.
+    let aligned = "   p  wall\n   2   1.0\n   4   2.5\n  16   4\n";
+    let advice = "awk '{$1=$1}1' OFS=, t.csv > table.csv";
+    assert!(error(aligned, None).contains("blanks part its columns") && error(aligned, None).contains(advice));
+    let told = error(aligned, columns);
+    assert!(told.contains("there is no column `p`") && told.contains(advice), "{told}");
+    // A column that is missing is not there.
+    assert!(!error("q,wall\n2,1\n", columns).contains("awk"));
+}
+
+#[test]
+fn lines_that_end_within_a_string_are_told_with_their_end() {
+    let whole = r#"{"params":{"p":2},"callpath":"a","metric":"time","value":1}"#;
+    let told = error(format!("{whole}\n{{\"params\":{{\"p\":4}},\"callpath\":\"a\n")).to_string();
+    assert!(told.starts_with("input:2:33: the line ends within a string") && told.contains("cut off"), "{told}");
+    let told = error("PARAMETER p\nPARAMETER n\nPOINTS (4,250) (8,250)\nMETRIC time\nDATA 1\nDATA 2\n").to_string();
+    assert!(told.starts_with("input:3:9: `4,250` is not") && told.contains("as in 4 250"), "{told}");
+}
+
+#[test]
 fn parameters_that_are_not_positive_are_told() {
     let told = |points: &str| {
         let input = read(TEXT.replace("POINTS 2 4 8", points)).unwrap();

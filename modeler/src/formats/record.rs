@@ -293,6 +293,14 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         let place = Place::at(file, line + below, (before + along).max(1));
         return ReadError::malformed(place, format!("it ends within {value}"));
     }
+    // The parser counts the line feed as the beginning of the next line.
+    if what.starts_with("control character") && error.column() == 0 {
+        let ended = json.split(|&byte| byte == b'\n').nth(below.saturating_sub(1)).map_or(0, <[u8]>::len);
+        let before = if below <= 1 { column } else { 0 };
+        let place = Place::at(file, line + below.saturating_sub(1), (before + ended).max(1));
+        return ReadError::malformed(place, "the line ends within a string")
+            .advice("If this is the last line, copy the file again: it was probably cut off; a line feed in a string is written \\n");
+    }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
         None => ReadError::malformed(place, what),

@@ -264,9 +264,20 @@ impl State<'_> {
     fn number(&self, token: &str, line: Line) -> Result<f64, ReadError> {
         match token.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(self
-                .malformed(line.number, line.column(token), format!("`{token}` is not a finite number"))
-                .expected("a number such as 4.25 or 1e-3")),
+            _ => {
+                let error = self
+                    .malformed(line.number, line.column(token), format!("`{token}` is not a finite number"))
+                    .expected("a number such as 4.25 or 1e-3");
+                let has_commas = token.split(',').filter(|part| part.parse::<f64>().is_ok()).count() > 1;
+                Err(if has_commas {
+                    error.advice(format!(
+                        "Part numbers by blanks, as in {}, and write decimal points",
+                        token.replace(',', " ")
+                    ))
+                } else {
+                    error
+                })
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
-use super::suggest::{has_decimal_comma, is_repetition, without_roles};
+use super::suggest::{has_decimal_comma, is_repetition, parted_by_blanks, without_roles};
 use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path};
@@ -331,7 +331,9 @@ fn assign(
     if let Some((missing, _)) = wanted.iter().find(|(column, _)| !header.contains(column)) {
         let known = header.iter().filter(|h| !h.is_empty()).map(|h| format!("`{h}`")).collect::<Vec<_>>().join(", ");
         let what = format!("there is no column `{missing}`");
-        return Err(ReadError::malformed(Place::at(name, 1, 1), what).expected(format!("one of {known}")));
+        let error = ReadError::malformed(Place::at(name, 1, 1), what).expected(format!("one of {known}"));
+        let is_parted = header.len() == 1 && header[0].split_whitespace().any(|word| word == missing);
+        return Err(if is_parted { error.advice(parted_by_blanks(name)) } else { error });
     }
     let is_wanted = |column: &String| wanted.iter().any(|(c, _)| c == column);
     let is_second = |&i: &usize| is_wanted(&header[i]) && header[..i].contains(&header[i]);
@@ -418,6 +420,27 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// What to do about a `cell` that is no number.
+    fn advice(&self, cell: &str, column: usize) -> String {
+        if let (Some(Role::Metric(metric, _)), Some(unit)) = (&self.roles[column], unit_behind_number(cell)) {
+            let name = &self.header[column];
+            return format!("Write the number alone, and its unit in --columns, as in {name}=metric:{metric}[{unit}]");
+        }
+        let is_value = matches!(self.roles[column], Some(Role::Metric(..) | Role::Value));
+        let is_text = cell.parse::<f64>().is_err() && !is_nothing(cell);
+        // Below numbers it is a measurement that failed.
+        let is_first = self.rows.is_empty();
+        let advice = match (is_value, is_text) {
+            _ if cell == self.header[column] => "This row is the header once more: take it out",
+            _ if has_decimal_comma(cell) => "Write decimal points: a comma may part thousands as well, as in 1,500",
+            (_, true) if is_first => "Give a column of texts the role callpath",
+            (false, true) => "Take the row out, or give the column the role callpath if it is one of texts",
+            (true, _) => "Leave the cell empty where nothing was measured, or take the row out",
+            (false, false) => "Take the row out",
+        };
+        advice.to_owned()
+    }
+
     fn row(&mut self, line: usize, cells: &[String]) -> Result<(), ReadError> {
         let number = |column: usize| -> Result<f64, ReadError> {
             let cell = &cells[column];
@@ -427,19 +450,7 @@ impl Table<'_> {
                     Place { file: self.name.into(), line: Some(line), column: Some(column + 1) },
                     what,
                 );
-                let is_value = matches!(self.roles[column], Some(Role::Metric(..) | Role::Value));
-                // Below numbers it is a measurement that failed.
-                let is_among_values = is_value && !self.rows.is_empty() && !has_decimal_comma(cell);
-                // Only a column whose cells are no numbers at all may be a part of the call path.
-                let advice = match (is_value, is_among_values || cell.parse::<f64>().is_ok() || is_nothing(cell)) {
-                    (true, true) => "Leave the cell empty where nothing was measured, or take the row out",
-                    (_, true) => "Take the row out",
-                    (_, false) if has_decimal_comma(cell) => {
-                        "Write decimal points: a comma may part thousands as well, as in 1,500"
-                    }
-                    (_, false) => "Give a column of texts the role callpath",
-                };
-                error.expected("a finite number").advice(advice)
+                error.expected("a finite number").advice(self.advice(cell, column))
             })
         };
         let (mut row, mut values) = (Row::default(), Vec::new());
@@ -510,6 +521,13 @@ fn no_such_unit(metric: &str, unit: &str) -> String {
 /// Whether a cell says that there is no value.
 fn is_nothing(cell: &str) -> bool {
     ["", "-", "na", "n/a", "none", "null", "nan"].contains(&cell.to_ascii_lowercase().as_str())
+}
+
+/// The unit of time or data that follows the number in a cell such as `10.6 s`.
+fn unit_behind_number(cell: &str) -> Option<&str> {
+    let begin = cell.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'))?;
+    let (number, unit) = cell.split_at(begin);
+    (number.trim_end().parse::<f64>().is_ok() && units::base(unit).is_some()).then_some(unit)
 }
 
 fn over_ranks(cell: &str) -> Option<OverRanks> {

@@ -71,7 +71,11 @@ pub(in crate::formats) fn without_roles(place: Place, head: &[u8], said: &str) -
     let error = |what: String| {
         ReadError::new(ErrorKind::NotRecognised, place.clone(), format!("{said}this is a table, and {what}"))
     };
-    Some(match suggested_roles(head)? {
+    let Some(suggested) = suggested_roles(head) else {
+        let is_table = of_table(&with_commas(head), b',').is_some();
+        return is_table.then(|| error("blanks part its columns".to_owned()).advice(parted_by_blanks(&place.file)));
+    };
+    Some(match suggested {
         Err(column) => error(format!("its header names the column `{column}` twice"))
             .advice("Rename one of them in the table, and give its columns roles with --columns"),
         Ok(roles) => error("the roles of its columns are not known".to_owned()).advice(format!(
@@ -79,6 +83,21 @@ pub(in crate::formats) fn without_roles(place: Place, head: &[u8], said: &str) -
              as in time_ms and time [ms], in a column with the role unit, or as in wall=metric:time[ms]"
         )),
     })
+}
+
+/// What to do with the file of this `name`, in which blanks part columns.
+pub(super) fn parted_by_blanks(name: &str) -> String {
+    format!(
+        "Blanks part no columns, since names may hold them: awk '{{$1=$1}}1' OFS=, {name} > table.csv makes commas of them"
+    )
+}
+
+/// The text with a comma for what is blank between the words of a line.
+fn with_commas(text: &[u8]) -> Vec<u8> {
+    let lines = text.split(|&byte| byte == b'\n');
+    let words =
+        lines.map(|line| line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>());
+    words.map(|words| words.join(&b',')).collect::<Vec<_>>().join(&b'\n')
 }
 
 /// What a list for `--columns` may look like for the table that begins with `head`, such as
