@@ -253,7 +253,7 @@ fn what_to_do_about_a_cell_is_said_of_that_cell() {
 fn lines_that_end_within_a_string_are_told_with_their_end() {
     let whole = r#"{"params":{"p":2},"callpath":"a","metric":"time","value":1}"#;
     let told = error(format!("{whole}\n{{\"params\":{{\"p\":4}},\"callpath\":\"a\n")).to_string();
-    assert!(told.starts_with("input:2:33: the line ends within a string") && told.contains("cut off"), "{told}");
+    assert!(told.starts_with("input:2:31: the line ends within a string") && told.contains("cut off"), "{told}");
     let told = error("PARAMETER p\nPARAMETER n\nPOINTS (4,250) (8,250)\nMETRIC time\nDATA 1\nDATA 2\n").to_string();
     assert!(told.starts_with("input:3:9: `4,250` is not") && told.contains("as in 4 250"), "{told}");
 }
