@@ -619,8 +619,27 @@ fn predictions_far_away_and_off_the_lines_of_a_cross_are_doubted() {
         let columns = "p=parameter,n=parameter,time=metric";
         world.poise(["predict", "cross.csv", "--columns", columns, "--at", at]).status(0).stderr
     };
-    assert!(cross("p=16,n=80").contains("no measurement says whether what p and n add is a sum or a product"));
+    let open = "no measurement says whether what p and n add is a sum or a product";
+    assert!(cross("p=16,n=80").contains(open));
     assert_eq!(cross("p=2,n=80"), "");
+    let shown = |command: &str, file: &str| {
+        world
+            .poise([command, file, "--columns", "p=parameter,n=parameter,time=metric"])
+            .status(0)
+            .stdout
+            .replace('\n', " ")
+    };
+    for command in ["model", "report"] {
+        assert!(shown(command, "cross.csv").contains(open), "{command}");
+    }
+    // Ranks and size that grow together.
+    let rows: String = (1..=6).map(|i| format!("{},{},{}\n", 1 << i, 100 << i, 2 + i)).collect();
+    world.write("weak.csv", &format!("p,n,time\n{rows}"));
+    assert!(shown("model", "weak.csv").contains("At all points each value of p goes with one of n"));
+    // Nothing is measured twice by being named twice.
+    let twice = world.poise(["model", "weak.csv", "./weak.csv", "--columns", "p=parameter,n=parameter,time=metric"]);
+    let said = twice.status(2).stderr;
+    assert!(said.contains("./weak.csv is given twice, and its measurements would count as repetitions"), "{said}");
 }
 
 /// Growth that another function, which explains the times nearly as well, hardly has is marked where it is shown.

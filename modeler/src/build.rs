@@ -1,6 +1,7 @@
 //! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
 
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
+use crate::cross;
 use crate::data::Data;
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId};
@@ -433,6 +434,7 @@ pub(crate) fn searched_model(
         (weight, constant, terms)
     };
     model.uncertainty.rivals = weighed.map(rival).collect();
+    model.uncertainty.twins = cross::twins(&data.points, model.constant, &model.terms);
     model
 }
 
@@ -558,7 +560,11 @@ fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<T
         warnings: data.warnings.clone(),
         runners_up: Vec::new(),
         segments: Vec::new(),
-        uncertainty: Uncertainty { range: data.range(), ..Uncertainty::default() },
+        uncertainty: Uncertainty {
+            range: data.range(),
+            left_out: data.left_out.iter().map(|(point, value)| (point.to_vec(), *value)).collect(),
+            ..Uncertainty::default()
+        },
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Data<'a> {
     /// The points' neighbours.
     pub lines: Arc<Lines>,
     pub warnings: Vec<Warning>,
+    /// Values that are of runs that failed or went astray, each with its point.
+    pub left_out: Vec<(&'a [f64], f64)>,
     /// See [`Self::relative_noise`].
     noise: OnceLock<Option<f64>>,
 }
@@ -46,13 +48,23 @@ pub(crate) struct Data<'a> {
 /// Larger values cannot be modelled: their squares add up to more than any number.
 pub(crate) const LARGEST: f64 = 1e150;
 
-/// Of so many repetitions of a time one that is so many times below their middle one is of a run that failed: interference only adds.
+/// Of so many repetitions of a time one that is so many times below their middle one is of a run that failed: interference only adds. A zero
+/// is where the clock tells so small times, however few repetitions there are.
 const SIBLINGS: usize = 3;
 const FAR_BELOW: f64 = 50.0;
 
 /// Whether a fit uses this value.
 pub(crate) fn is_usable(value: &f64) -> bool {
     (0.0..=LARGEST).contains(value)
+}
+
+/// The smallest difference between two values of `series`, which no clock that measured them ticks more coarsely than; infinite where all
+/// are alike.
+fn smallest_difference(experiment: &Experiment, series: &Series) -> f64 {
+    let mut values: Vec<f64> = experiment.measurements(series).flat_map(|(_, values)| values).copied().collect();
+    values.retain(|value| is_usable(value) && *value > 0.0);
+    values.sort_by(f64::total_cmp);
+    values.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min)
 }
 
 impl<'a> Data<'a> {
@@ -69,10 +81,11 @@ impl<'a> Data<'a> {
             observations: Vec::with_capacity(offered),
             lines: Arc::clone(lines),
             warnings: Vec::new(),
+            left_out: Vec::new(),
             noise: OnceLock::new(),
         };
         let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
-        let (mut unusable, mut far_below, mut usable) = (0, 0, Vec::new());
+        let (mut unusable, mut usable, mut tick) = (0, Vec::new(), None);
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
             let is_somewhere = point.iter().all(|x| x.is_finite());
@@ -94,11 +107,16 @@ impl<'a> Data<'a> {
             }
             // In this order whatever the order of the measurements was: sums of them are then the same to the last digit.
             usable.sort_by(f64::total_cmp);
-            if is_lengthened && usable.len() >= SIBLINGS {
+            if is_lengthened {
                 let least = usable[usable.len() / 2] / FAR_BELOW;
-                let before = usable.len();
-                usable.retain(|value| *value == 0.0 || *value >= least);
-                far_below += before - usable.len();
+                // A zero is less than any share of its siblings, unless the clock does not tell so small times.
+                let drops_zeros =
+                    usable[0] == 0.0 && *tick.get_or_insert_with(|| smallest_difference(experiment, series)) <= least;
+                let enough = usable.len() >= SIBLINGS;
+                let is_far_below = |value: f64| if value == 0.0 { drops_zeros } else { enough && value < least };
+                let of_failed = usable.iter().filter(|value| is_far_below(**value));
+                data.left_out.extend(of_failed.map(|value| (point, *value)));
+                usable.retain(|value| !is_far_below(*value));
             }
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
             data.points.push(point);
@@ -108,7 +126,7 @@ impl<'a> Data<'a> {
         if data.points.len() != offered {
             data.lines = Arc::new(Lines::of(&data.points));
         }
-        data.warn(unusable, far_below, &experiment.metrics[series.metric as usize].unit);
+        data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
         data
     }
 
@@ -164,6 +182,27 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// The data without the observations that are `astray`, of which each point keeps one.
+    pub fn without_observations(&self, astray: impl Fn(&(usize, f64)) -> bool) -> Self {
+        let (left_out, observations): (Vec<_>, Vec<_>) = self.observations.iter().copied().partition(astray);
+        // They are in order at each point.
+        let median = |of_point: &[(usize, f64)]| {
+            let (low, high) = (of_point[(of_point.len() - 1) / 2].1, of_point[of_point.len() / 2].1);
+            low + 0.5 * (high - low)
+        };
+        let medians = observations.chunk_by(|a, b| a.0 == b.0).map(median).collect();
+        let mut rest = Self { observations, medians, lower_ends: None, noise: OnceLock::new(), ..self.clone() };
+        rest.left_out.extend(left_out.into_iter().map(|(i, value)| (self.points[i], value)));
+        rest
+    }
+
+    /// The data without what was measured at point `i`, which went astray.
+    pub fn without_point(&self, i: usize) -> Self {
+        let mut rest = self.restricted(|x| x != self.points[i]);
+        rest.left_out.extend(self.observations.iter().filter(|o| o.0 == i).map(|o| (self.points[i], o.1)));
+        rest
+    }
+
     /// Why these data have no model, if they need at least so many points.
     pub fn too_few(&self, least: usize) -> Option<String> {
         let points = self.points.len();
@@ -177,7 +216,8 @@ impl<'a> Data<'a> {
         Some(format!("{what}; a model needs at least {least}{why}"))
     }
 
-    fn warn(&mut self, unusable: usize, far_below: usize, unit: &str) {
+    fn warn(&mut self, unusable: usize, unit: &str) {
+        let far_below = self.left_out.len();
         if far_below > 0 {
             let message = format!(
                 "{} less than a fiftieth of the median of the repetitions and {} left out: did {} fail?",

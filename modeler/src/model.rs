@@ -291,8 +291,14 @@ pub(crate) struct Uncertainty {
     pub freedom: f64,
     /// Other functions that explain the data nearly as well, with their weights relative to the model's own 1.
     pub rivals: Vec<(f64, f64, Vec<Term>)>,
+    /// Functions, constants and terms, that have the same values at all measured points, which are on the lines of a cross.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<(f64, Vec<Term>)>,
     /// Ranges of the measured coordinates.
     pub range: Vec<(f64, f64)>,
+    /// Measured values that the fit left out since they are of runs that failed or went astray, each with its point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(Vec<f64>, f64)>,
     /// By how much the function misses the measured points beyond noise, relative, root mean square.
     pub misfit: f64,
     /// Relative standard errors of the constant and then of each term's coefficient.

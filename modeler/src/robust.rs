@@ -12,7 +12,7 @@ const CLIP: f64 = 1.5;
 /// Errors at points left out count up to so many.
 const CAP: f64 = 3.0;
 /// The median of the absolute value of a standard normal variable.
-const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
+pub(crate) const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 /// Residuals are taken for no smaller than this.
 const FINEST: f64 = 1e-9;
 

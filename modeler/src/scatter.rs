@@ -22,7 +22,7 @@ use crate::model::Model;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scatter {
-    /// Root of the mean square over all measurements.
+    /// Root of the mean square over all measurements, but those that the fit left out with a warning.
     pub usual: f64,
     /// That of the measurement that is furthest off, negative where it is below the model.
     pub most: f64,
@@ -58,8 +58,10 @@ impl Scatter {
         let (mut squares, mut count) = (0.0, 0_usize);
         let (mut most, mut furthest) = (0.0_f64, *points.first()?);
         let fitted = model.at_each(experiment.measurements(series).map(|(x, _)| x));
-        for ((&point, (_, values)), fitted) in points.iter().zip(experiment.measurements(series)).zip(fitted) {
-            let used = values.iter().filter(|value| is_usable(value));
+        let left_out = &model.uncertainty.left_out;
+        for ((&point, (x, values)), fitted) in points.iter().zip(experiment.measurements(series)).zip(fitted) {
+            let is_left_out = |value: f64| left_out.iter().any(|(at, left)| at == x && *left == value);
+            let used = values.iter().filter(|value| is_usable(value) && !is_left_out(**value));
             for off in used.map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {
                 (squares, count) = (squares + off * off, count + 1);
                 if off.abs() > most.abs() {
@@ -121,6 +123,11 @@ mod tests {
             with_negative.add(solve, time, point, seconds);
         }
         assert_eq!(Scatter::of(&with_negative.finish(), &of_ten).unwrap().most, -0.1);
+        // What the fit left out is told with its warning.
+        let mut of_some = of_ten.clone();
+        of_some.uncertainty.left_out = vec![(vec![4.0], 5.0)];
+        let of_others = Scatter::of(&experiment, &of_some).unwrap();
+        assert!((of_others.usual - (0.02_f64 / 3.0).sqrt()).abs() < 1e-12, "{of_others:?}");
         // Nothing is so many times nothing.
         let mut of_nothing = model(0.0, Vec::new());
         of_nothing.quality.noise = Some(0.0);

@@ -515,14 +515,24 @@ impl Model {
         self.rival_of_growth(parameter, bound, corner, of).map_or(decided, |_| Verdict::Undecided)
     }
 
-    /// The least that the model, or a shape that explains the measurements nearly as well, has at `x`: what many judgements
-    /// together are sure of where intervals are too narrow, which is far beyond the measurements.
+    /// The least that the model, or a shape that explains the measurements as well or nearly so, has at `x`: what many judgements together
+    /// are sure of where intervals are too narrow, which is far beyond the measurements.
     #[must_use]
     pub(crate) fn least_at(&self, x: &[f64], of: Together) -> f64 {
-        let rivals = self.that_holds_at(x).uncertainty.rivals.iter().filter(|rival| rival.0 >= of.plausible());
-        let values = rivals.map(|(_, constant, terms)| constant + terms.iter().map(|t| t.at(x)).sum::<f64>());
-        values.fold(self.at(x), f64::min)
+        let twins = self.that_holds_at(x).uncertainty.twins.iter();
+        twins.map(|(constant, terms)| value_at(*constant, terms, x)).fold(self.least_of_rivals_at(x, of), f64::min)
     }
+
+    /// [`Self::least_at`] of shapes that measurements might tell apart, whose growth may be another one.
+    #[must_use]
+    pub(crate) fn least_of_rivals_at(&self, x: &[f64], of: Together) -> f64 {
+        let rivals = self.that_holds_at(x).uncertainty.rivals.iter().filter(|rival| rival.0 >= of.plausible());
+        rivals.map(|(_, constant, terms)| value_at(*constant, terms, x)).fold(self.at(x), f64::min)
+    }
+}
+
+fn value_at(constant: f64, terms: &[Term], x: &[f64]) -> f64 {
+    constant + terms.iter().map(|t| t.at(x)).sum::<f64>()
 }
 
 /// Leading growth in one parameter of a constant and terms.

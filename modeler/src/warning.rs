@@ -49,7 +49,7 @@ pub const CONSTANT: &str = "W011";
 pub const CHANGE: &str = "W016";
 /// The memory, not the core, sets the time.
 pub const BOUND_BY_MEMORY: &str = "W017";
-/// One of few times, far above what the others say, was left out.
+/// One of few times, or a repetition, far above what the others say, was left out.
 pub const ASTRAY: &str = "W018";
 
 /// Every diagnostic of the modeler.
@@ -59,7 +59,8 @@ pub const ALL: &[Explanation] = &[
         title: "a measured value cannot be used",
         text: "A value that is not a number, infinite, beyond 1e150 or negative was left out of the fit; the other values of \
                its point were kept. So was a time of less than a fiftieth of the median of three or more repetitions, which \
-               interference cannot be the reason of. Look at the run that wrote it.",
+               interference cannot be the reason of, and one of zero beside a repetition that the clock tells from zero. Look at \
+               the run that wrote it.",
     },
     Explanation {
         code: ZERO_TIME,
@@ -146,7 +147,8 @@ pub const ALL: &[Explanation] = &[
         text: "One function follows all times of a call path but one, which is much longer than it gives there, as where \
                something disturbed that run. Five to eight values of one parameter are too few for a fit in which such a \
                time counts little, so the model is that of the others. Measure that point again: if the time comes back, \
-               it is the program's.",
+               it is the program's. Of repetitions one is left out that is 1.5 times and more what the others at its point take, \
+               where it lies ten times as far above them as repetitions usually lie apart.",
     },
 ];
 

@@ -39,10 +39,21 @@ pub fn unused_columns(inputs: &[&Input], how: &ReadArgs, global: &GlobalArgs) {
 
 /// [`read`] of these paths.
 pub fn read_paths(inputs: &[PathBuf], how: &ReadArgs, global: &GlobalArgs) -> Result<Input> {
+    each_once(inputs)?;
     let input = formats::read(inputs, &read_options(how)?).map_err(|e| told(e, global.verbose))?;
     noted(&input, how, global)?;
     not_of_the_last_run(inputs, global);
     Ok(input)
+}
+
+/// That no input is given twice: its measurements would count as repetitions.
+fn each_once(inputs: &[PathBuf]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    let second = inputs.iter().find(|input| input.canonicalize().is_ok_and(|path| !seen.insert(path)));
+    second.map_or(Ok(()), |input| {
+        let what = "is given twice, and its measurements would count as repetitions. Name it once.";
+        Err(Error::Usage(format!("{} {what}", input.display())))
+    })
 }
 
 /// Reads a baseline, which may be of another format than the inputs: it is detected, and a table that cannot be has the
@@ -91,6 +102,7 @@ pub struct Left {
 /// # Errors
 /// What was asked for makes no sense.
 pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Result<Input>, Left)> {
+    each_once(&arguments.inputs)?;
     let formats::Survey { input, mut odd, unknown, refused } =
         formats::survey(&arguments.inputs, &read_options(&arguments.read)?);
     let input = input.map_err(|error| {

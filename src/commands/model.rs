@@ -7,7 +7,7 @@ use modeler::experiment::MetricId;
 use modeler::formats::{Input, ModelsWriter};
 use modeler::model::{Method, Model};
 use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
-use modeler::report::{Table, may_be_chance, origin, shape};
+use modeler::report::{Table, left_open, may_be_chance, origin, shape};
 use modeler::scatter::Scatter;
 use modeler::verdict::Together;
 use modeler::{Experiment, Fits, Options};
@@ -126,7 +126,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         text.push_str(&wrapped(&said, width));
         text.push('\n');
     }
-    let mut said = String::new();
+    let mut said = left_open(experiment, &fits.models).map_or(String::new(), |told| told + "\n");
     for (callpath, sentence) in modeler::absorption::scaling::sentences(experiment) {
         let _ = writeln!(said, "{}: {sentence}", experiment.path(callpath).join(" -> "));
     }

@@ -73,7 +73,7 @@ pub(crate) fn rank<'a>(costs: &Costs<'a>) -> Vec<Ranked<'a>> {
 /// that was searched in noisy times and the target is far beyond them.
 fn least(model: &Model, target: &[f64], together: Together) -> Option<f64> {
     let goes_far = model.uncertainty.range.iter().zip(target).any(|(&range, &x)| is_far(range, x));
-    (model.method == Method::Time && goes_far).then(|| model.least_at(target, together).max(0.0))
+    (model.method == Method::Time && goes_far).then(|| model.least_of_rivals_at(target, together).max(0.0))
 }
 
 /// Whether the growth of `model`, of so many, may be chance: its shape was searched in noisy times, and another that explains them nearly as
@@ -97,7 +97,7 @@ fn least(model: &Model, target: &[f64], together: Together) -> Option<f64> {
 pub fn may_be_chance(model: &Model, of: Together) -> bool {
     let there: Vec<f64> = model.uncertainty.range.iter().map(|&(_, high)| beyond(high)).collect();
     let is_searched = model.method == Method::Time && !model.terms.is_empty();
-    is_searched && model.least_at(&there, of) < IN_DOUBT * model.at(&there)
+    is_searched && model.least_of_rivals_at(&there, of) < IN_DOUBT * model.at(&there)
 }
 
 /// Whom the call path at `place` of `ranked` overtakes between today and the target.

@@ -5,6 +5,7 @@ use super::costs::Costs;
 use super::markup::counted;
 use super::quantity::{coordinate, percent};
 use super::ranking::{Ranked, ranked_metric};
+use crate::cross;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
@@ -12,6 +13,9 @@ use crate::verdict::is_far;
 
 /// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
 const LEAST: f64 = 0.05;
+
+/// Parameters that follow a power of each other do so up to this, of their logarithms: sizes are whole numbers.
+const ALIKE: f64 = 0.1;
 
 /// The parameters along which the target lies far beyond what was measured: `size = 90 after 25 to 45`.
 fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
@@ -25,7 +29,8 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     experiment.levels().into_iter().enumerate().filter_map(along).collect()
 }
 
-/// That a parameter has one value in all points and another at the target, in a sentence; nothing where there is none.
+/// That a parameter has one value in all points and another at the target, or that parameters change together at all points and not there,
+/// in a sentence; nothing where that is not so.
 ///
 /// ```
 /// let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 )\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
@@ -37,6 +42,10 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
 /// ```
 #[must_use]
 pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
+    of_one_value(experiment, target).or_else(|| apart(experiment, target))
+}
+
+fn of_one_value(experiment: &Experiment, target: &[f64]) -> Option<String> {
     let only = |(l, values): (usize, Vec<f64>)| {
         let value = *values.first().filter(|value| values.len() == 1 && **value != target[l])?;
         let name = &experiment.parameters[l];
@@ -135,21 +144,81 @@ pub fn off_the_lines(experiment: &Experiment, models: &[Model], target: &[f64]) 
     models.iter().any(|model| model.method == Method::Time).then(|| off_all_lines(experiment, target))?
 }
 
+/// The sentence for the names of parameters off whose lines something is asked.
+fn on_lines(names: &[&str]) -> String {
+    format!(
+        "The points lie on lines along single parameters: no measurement says whether what {} add is a sum or a product",
+        names.join(" and ")
+    )
+}
+
 fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    let levels = experiment.levels();
-    let varying: Vec<usize> = (0..target.len()).filter(|&l| levels[l].len() > 1).collect();
-    let apart = |a: &[f64], b: &[f64]| varying.iter().filter(|&&l| a[l] != b[l]).count();
-    let points = || experiment.points.iter().map(Vec::as_slice);
-    let centre = points().find(|centre| points().all(|point| apart(point, centre) <= 1))?;
-    (apart(target, centre) > 1).then(|| {
-        let off = varying.iter().filter(|&&l| target[l] != centre[l]);
-        let names: Vec<&str> = off.map(|&l| experiment.parameters[l].as_str()).collect();
-        format!(
-            "The points lie on lines along single parameters: no measurement says whether what {} add is a sum or a product, as it \
-             matters at the target. A point at which they are large together would.",
-            names.join(" and ")
-        )
+    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let centre = cross::centre(&points)?;
+    let is_off = |&l: &usize| target[l] != centre[l] && points.iter().any(|point| point[l] != centre[l]);
+    let off: Vec<usize> = (0..target.len()).filter(is_off).collect();
+    (off.len() > 1).then(|| {
+        let names: Vec<&str> = off.iter().map(|&l| experiment.parameters[l].as_str()).collect();
+        on_lines(&names) + ", as it matters at the target. A point at which they are large together would."
     })
+}
+
+/// What the places of the points leave open, whatever was measured there, in a sentence; nothing where they leave nothing open: parameters of
+/// which each value goes with one value of the others, as in weak scaling, or that all points lie on lines along single parameters, where the
+/// shapes of some of `models` come from times alone.
+///
+/// ```
+/// use modeler::report::left_open;
+/// let told = |points: &str| {
+///     let text = format!("PARAMETER p\nPARAMETER n\n{points}\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\nDATA 4\nDATA 8\nDATA 16\n");
+///     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+///     let fits = modeler::fit(&experiment, &modeler::Options::default());
+///     Ok::<_, modeler::formats::ReadError>(left_open(&experiment, &fits.models))
+/// };
+/// let weak = told("POINTS ( 2 10 ) ( 4 20 ) ( 8 40 ) ( 16 80 ) ( 32 160 )")?.unwrap();
+/// assert!(weak.starts_with("At all points each value of p goes with one of n"));
+/// let cross = told("POINTS ( 2 10 ) ( 4 10 ) ( 8 10 ) ( 2 20 ) ( 2 40 )")?.unwrap();
+/// assert!(cross.ends_with("whether what p and n add is a sum or a product. A point at which they are large together would."));
+/// assert_eq!(told("POINTS ( 2 10 ) ( 4 10 ) ( 8 10 ) ( 2 20 ) ( 4 40 )")?, None);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn left_open(experiment: &Experiment, models: &[Model]) -> Option<String> {
+    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let names = |of: &[usize]| of.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>();
+    if let Some(together) = cross::together(&points) {
+        return Some(change_together(&names(&together)));
+    }
+    let centre = cross::centre(&points).filter(|_| models.iter().any(|model| model.method == Method::Time))?;
+    let varying = (0..centre.len()).filter(|&l| points.iter().any(|x| x[l] != centre[l]));
+    Some(on_lines(&names(&varying.collect::<Vec<_>>())) + ". A point at which they are large together would.")
+}
+
+fn change_together(names: &[&str]) -> String {
+    format!(
+        "At all points each value of {} goes with one of {}: no measurement says which of them the cost comes from, and functions may name \
+         either. Points at which one of them changes alone would.",
+        names[0],
+        names[1..].join(" and of ")
+    )
+}
+
+/// That the target is where parameters do not change together that do at all points, in a sentence; nothing where that is not so, or where
+/// they do not follow a power of each other, so that nothing says whether it is.
+fn apart(experiment: &Experiment, target: &[f64]) -> Option<String> {
+    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let together = cross::together(&points)?;
+    let first = together[0];
+    let by_first = |a: &&&[f64], b: &&&[f64]| a[first].total_cmp(&b[first]);
+    let (low, high) = (points.iter().min_by(by_first)?, points.iter().max_by(by_first)?);
+    let off = |x: &[f64], l: usize| {
+        let power = (high[l] / low[l]).ln() / (high[first] / low[first]).ln();
+        ((x[l] / low[l]).ln() - power * (x[first] / low[first]).ln()).abs()
+    };
+    let is_power = |&l: &usize| points.iter().all(|x| off(x, l) <= ALIKE);
+    let is_apart = together.iter().copied().filter(is_power).any(|l| off(target, l) > ALIKE);
+    let names: Vec<&str> = together.iter().map(|&l| experiment.parameters[l].as_str()).collect();
+    is_apart.then(|| change_together(&names))
 }
 
 /// What the reader of single call paths' predictions at one target should know.
@@ -181,7 +250,7 @@ impl<'a> Doubts<'a> {
             experiment,
             target: target.to_vec(),
             of_all: unmeasured(experiment, target),
-            of_times: beyond(experiment, target, "the shape comes").or_else(|| off_all_lines(experiment, target)),
+            of_times: off_all_lines(experiment, target).or_else(|| beyond(experiment, target, "the shape comes")),
         }
     }
 
@@ -222,23 +291,29 @@ pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<Strin
     let far = far(experiment, &costs.target);
     let by_time = costs.models.iter().flatten().filter(|m| m.method == Method::Time);
     let share: f64 = by_time.map(|m| costs.share_then(m.callpath)).sum::<f64>().min(1.0);
-    (!far.is_empty() && share >= LEAST).then(|| {
+    if share < LEAST {
+        return None;
+    }
+    let is_far = (!far.is_empty()).then(|| {
         format!(
             "The target is far beyond what was measured ({}), and for {} of the cost there the shapes come from times alone: functions \
              that look alike over so short a range differ there, by more than intervals may say.",
             far.join(", "),
             percent(share)
         )
-    })
+    });
+    let both: Vec<String> = is_far.into_iter().chain(off_all_lines(experiment, &costs.target)).collect();
+    (!both.is_empty()).then(|| both.join(" "))
 }
 
 /// How many call paths are ranked by less than they are predicted, and why, in a sentence; `noun` is what they are called.
 pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
     let doubtful = ranked.iter().filter(|r| r.least.is_some()).count();
     (doubtful > 0).then(|| {
+        let (their, they_are) = if doubtful == 1 { ("its", "it is") } else { ("their", "they are") };
         format!(
-            "of {}, {doubtful} may owe their growth to chance, since a function that explains the measurements nearly as well predicts \
-             less than half as much; they are ranked by that.",
+            "of {}, {doubtful} may owe {their} growth to chance, since a function that explains the measurements nearly as well predicts \
+             less than half as much; {they_are} ranked by that.",
             counted(ranked.len(), noun)
         )
     })
@@ -247,6 +322,17 @@ pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_at_which_parameters_part_that_change_together_are_doubted() {
+        let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 4 20 ) ( 8 40 ) ( 16 80 ) ( 32 160 )\nREGION solve\nMETRIC time\n\
+                    DATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n";
+        let experiment = crate::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+        let said = |p: f64, n: f64| unmeasured(&experiment, &[p, n]);
+        assert_eq!(said(64.0, 320.0), None);
+        assert_eq!(said(64.0, 330.0), None); // nearly
+        assert!(said(64.0, 160.0).unwrap().starts_with("At all points each value of p goes with one of n"));
+    }
 
     #[test]
     fn a_parameter_of_one_value_is_told_where_the_target_has_another() {

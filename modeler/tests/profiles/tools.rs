@@ -514,6 +514,7 @@ fn tables_of_other_shapes_are_read_too() {
     assert!(error("p,t\n1,2\n", "q=parameter,t=metric").contains("no column `q`; expected one of `p`, `t`"));
     assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
     assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
+    assert!(error("p,t\n1,2\n", "p=parameter,t=value").contains(". Write t=metric, or give the column with the names"));
     // Values of two columns would be repetitions of one another.
     let twice = error("a title\np,t,t\n1,2,3\n", "p=parameter,t=metric");
     assert!(twice.starts_with("input:2:3: the header names the column `t` twice"), "{twice}");

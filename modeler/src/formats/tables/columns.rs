@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
-use super::suggest::{has_decimal_comma, is_repetition, parted_by_blanks, without_roles};
+use super::suggest::{has_decimal_comma, is_repetition, parted_by_blanks, seconds_of_clock, without_roles};
 use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path};
@@ -231,6 +231,10 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
     if !has(|r| matches!(r, Role::Metric(..) | Role::Value)) {
         return Err(wrong("no column is a metric".into()));
     }
+    if let Some((column, _)) = found.iter().find(|(_, r)| *r == Role::Value).filter(|_| !has(|r| *r == Role::Name)) {
+        return Err(wrong(format!("`{column}` is a value and no column is the name of what it is of"))
+            .advice(format!("Write {column}=metric, or give the column with the names of metrics the role name")));
+    }
     Ok(found)
 }
 
@@ -427,6 +431,9 @@ impl Table<'_> {
             return format!("Write the number alone, and its unit in --columns, as in {name}=metric:{metric}[{unit}]");
         }
         let is_value = matches!(self.roles[column], Some(Role::Metric(..) | Role::Value));
+        if let (true, Some(seconds)) = (is_value, seconds_of_clock(cell)) {
+            return format!("Write seconds, here {seconds}");
+        }
         let is_text = cell.parse::<f64>().is_err() && !is_nothing(cell);
         // Below numbers it is a measurement that failed.
         let is_first = self.rows.is_empty();
@@ -524,7 +531,7 @@ fn is_nothing(cell: &str) -> bool {
 }
 
 /// The unit of time or data that follows the number in a cell such as `10.6 s`.
-fn unit_behind_number(cell: &str) -> Option<&str> {
+pub(super) fn unit_behind_number(cell: &str) -> Option<&str> {
     let begin = cell.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E'))?;
     let (number, unit) = cell.split_at(begin);
     (number.trim_end().parse::<f64>().is_ok() && units::base(unit).is_some()).then_some(unit)

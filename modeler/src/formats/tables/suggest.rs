@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::columns::{DELIMITERS, entries, is_rule, unquoted};
+use super::columns::{DELIMITERS, entries, is_rule, unit_behind_number, unquoted};
 use crate::formats::error::{ErrorKind, Place, ReadError};
 
 /// Rows that are looked at.
@@ -55,6 +55,24 @@ const BESIDE: [&str; 6] = ["min", "max", "user", "system", "sys", "iterations"];
 /// Names of columns that say which repetition a row is.
 const REPETITIONS: [&str; 6] = ["run", "rep", "repetition", "iteration", "trial", "repeat"];
 
+/// Names of columns that say how a run ended or where it was made, which are no parameters and no names of what was measured.
+const OF_RUNS: [&str; 14] = [
+    "status",
+    "state",
+    "result",
+    "ok",
+    "success",
+    "passed",
+    "exit",
+    "exit_code",
+    "exitcode",
+    "rc",
+    "returncode",
+    "return_code",
+    "error",
+    "errors",
+];
+
 /// Whether parameters are called so.
 pub(in crate::formats) fn is_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
@@ -72,7 +90,7 @@ pub(in crate::formats) fn without_roles(place: Place, head: &[u8], said: &str) -
         ReadError::new(ErrorKind::NotRecognised, place.clone(), format!("{said}this is a table, and {what}"))
     };
     let Some(suggested) = suggested_roles(head) else {
-        let is_table = of_table(&with_commas(head), b',').is_some();
+        let is_table = !is_text_of_extra_p(head) && of_table(&with_commas(head), b',').is_some();
         return is_table.then(|| error("blanks part its columns".to_owned()).advice(parted_by_blanks(&place.file)));
     };
     Some(match suggested {
@@ -83,6 +101,13 @@ pub(in crate::formats) fn without_roles(place: Place, head: &[u8], said: &str) -
              as in time_ms and time [ms], in a column with the role unit, or as in wall=metric:time[ms]"
         )),
     })
+}
+
+/// Whether some line begins with a keyword of Extra-P's text format, as one does whose first keyword is misspelt.
+fn is_text_of_extra_p(head: &[u8]) -> bool {
+    let first_word = |line: &[u8]| line.split(u8::is_ascii_whitespace).next().map(<[u8]>::to_vec);
+    let is_keyword = |word: Vec<u8>| [&b"POINTS"[..], b"REGION", b"METRIC", b"DATA"].contains(&word.as_slice());
+    head.split(|&byte| byte == b'\n').filter_map(first_word).any(is_keyword)
 }
 
 /// What to do with the file of this `name`, in which blanks part columns.
@@ -137,7 +162,7 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
             // A measurement that failed may have left a text.
             is_number: {
-                let numbers = whole.iter().filter(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]));
+                let numbers = whole.iter().filter(|row| is_quantity(&row[i]));
                 2 * numbers.count() > whole.len()
             },
             // One row tells nothing of that.
@@ -167,6 +192,22 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
 /// Whether a number is written as in `1,5`, which is said when it is read: in other places the comma parts thousands.
 pub(crate) fn has_decimal_comma(cell: &str) -> bool {
     cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok()
+}
+
+/// Whether a cell holds a number, with a decimal comma, a unit behind it or as a time of day perhaps, which is said when it is read.
+fn is_quantity(cell: &str) -> bool {
+    cell.parse::<f64>().is_ok()
+        || has_decimal_comma(cell)
+        || unit_behind_number(cell).is_some()
+        || seconds_of_clock(cell).is_some()
+}
+
+/// The seconds of a duration that is written as `1:02:03.5`.
+pub(super) fn seconds_of_clock(cell: &str) -> Option<f64> {
+    let parts: Option<Vec<f64>> = cell.split(':').map(|part| part.parse().ok().filter(|n: &f64| *n >= 0.0)).collect();
+    parts
+        .filter(|parts| (2..=3).contains(&parts.len()))
+        .map(|parts| parts.iter().fold(0.0, |sum, part| 60.0 * sum + part))
 }
 
 /// A column as far as its first cells tell.
@@ -201,8 +242,10 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
     let metric = metric.or_else(|| METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word))));
     let metric = metric.or_else(|| numbers().next_back());
     let is_beside = |c: &Column| [&STATISTICS[..], &BESIDE].iter().any(|names| names.contains(&c.lower.as_str()));
-    let is_free =
-        |c: &&Column| !is_metric(c) && !is_beside(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
+    let is_of_run = |c: &Column| OF_RUNS.contains(&c.lower.as_str());
+    let is_free = |c: &&Column| {
+        !is_metric(c) && !is_of_run(c) && !is_beside(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name)
+    };
     let is_known = |c: &Column| PARAMETERS.contains(&c.lower.as_str()) && c.varies;
     // hyperfine says which columns they are, and its commands hold them.
     let mut parameters: Vec<&Column> = numbers().filter(|c| c.lower.starts_with(NAMED_PARAMETER)).collect();
@@ -238,7 +281,7 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
     }
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
     let holds_parameters = |c: &Column| are_named && c.lower == "command";
-    let is_callpath = |c: &&Column| !c.is_number && c.varies && !is_told(c) && !holds_parameters(c);
+    let is_callpath = |c: &&Column| !c.is_number && !is_of_run(c) && c.varies && !is_told(c) && !holds_parameters(c);
     let names = columns.iter().filter(is_callpath).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.listed())));
     list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.listed())));
@@ -248,6 +291,13 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_with_a_misspelt_keyword_is_no_table_of_blanks() {
+        let place = || Place::at("x.txt", 1, 1);
+        assert!(without_roles(place(), b"PARAMETR p\nPOINTS 2 4 8\nMETRIC time\nDATA 1\nDATA 2\n", "").is_none());
+        assert!(without_roles(place(), b"p time\n2 5\n4 7\n", "").is_some());
+    }
 
     #[test]
     fn roles_are_proposed_by_names_and_cells() {
@@ -280,6 +330,13 @@ mod tests {
             of("p,n,time\n1,10,5\n2,10,failed\n4,10,8\n1,20,9\n").unwrap(),
             "p=parameter,n=parameter,time=metric"
         );
+        // How a run ended is neither a call path nor a parameter; what cells hold beside a number is said when they are read.
+        assert_eq!(
+            of("p,status,exit,time\n2,ok,0,5\n2,FAILED,1,5\n4,ok,0,8\n4,ok,0,9\n").unwrap(),
+            "p=parameter,time=metric"
+        );
+        assert_eq!(of("p;time\n2;306.8 ms\n4;412.1 ms\n").unwrap(), "p=parameter,time=metric");
+        assert_eq!(of("p,elapsed\n2,00:05:00\n4,00:07:30\n").unwrap(), "p=parameter,elapsed=metric");
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
         assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
