@@ -4,6 +4,7 @@
 //! residual that is much larger is not noise: the hypothesis does not fit.
 
 use crate::logarithm::logarithms;
+use smallvec::SmallVec;
 
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
@@ -58,6 +59,28 @@ impl Lines {
         let squares = fives().filter_map(|(line, five)| off_cubic(five, &line.logs, &logs)).map(|off| off * off);
         let (sum, count) = squares.fold((0.0, 0_usize), |(sum, count), square| (sum + square, count + 1));
         (count > 0).then(|| (sum / count as f64).sqrt())
+    }
+
+    /// Whether point `i`, which is at the end of lines along several parameters and within none, is off those through the next two on the
+    /// same side of all of them by more than `least`, and not above them where it is the last of all.
+    fn is_corner_off(&self, i: usize, logs: &[f64], least: f64) -> bool {
+        let (mut off, mut is_last): (SmallVec<[f64; 4]>, bool) = (SmallVec::new(), true);
+        for line in &self.0 {
+            let mut ends = line.triples.iter().filter(|t| t.points[0] == i || t.points[2] == i);
+            if line.triples.iter().any(|t| t.points[1] == i) {
+                return false;
+            }
+            let Some(triple) = ends.next() else { continue };
+            let [a, b, c] = triple.points.map(|point| logs[point]);
+            let is_first = triple.points[0] == i;
+            off.push(match is_first {
+                true => a - (b - triple.share * c) / (1.0 - triple.share),
+                false => c - (b - (1.0 - triple.share) * a) / triple.share,
+            });
+            is_last &= !is_first;
+        }
+        let are_above = off.iter().all(|off| *off > least) && !is_last;
+        off.len() > 1 && (are_above || off.iter().all(|off| *off < -least))
     }
 
     /// The values of parameter `l`.
@@ -160,24 +183,52 @@ pub(crate) fn offsets(lines: &Lines, y: &[f64], l: usize) -> Vec<(f64, f64)> {
     lines.0[l].triples.iter().map(|triple| (triple.coordinate, triple.offset(&logs))).collect()
 }
 
-/// The points that are above the line through their neighbours along a parameter by more than the share `least`, on logarithmic scales;
-/// the first of a line above the one through the next two, the last never.
-pub(crate) fn above(lines: &Lines, y: &[f64], least: f64) -> Vec<usize> {
+/// The points that are off the line through their neighbours along a parameter by more than the share `least`, on logarithmic scales; the
+/// first of a line above the one through the next two, but not below it, since nothing may happen there that does everywhere else, as
+/// messages for one rank; the last never.
+pub(crate) fn off_lines(lines: &Lines, y: &[f64], least: f64) -> Vec<usize> {
     let logs = logs_of(y);
-    let is_above = |i: usize, between: f64| (logs[i] - between > least.ln_1p()).then_some(i);
+    let least = least.ln_1p();
     let first = |triple: &Triple| {
         let [a, b, c] = triple.points;
-        is_above(a, (logs[b] - triple.share * logs[c]) / (1.0 - triple.share))
+        (logs[a] - (logs[b] - triple.share * logs[c]) / (1.0 - triple.share) > least).then_some(a)
     };
-    let middle = |triple: &Triple| {
-        let [a, b, c] = triple.points;
-        is_above(b, (1.0 - triple.share) * logs[a] + triple.share * logs[c])
-    };
+    let middle = |triple: &Triple| ((triple.off(&logs) * triple.deviation).abs() > least).then_some(triple.points[1]);
     let firsts = lines.0.iter().flat_map(|line| &line.groups).filter(|group| group.len() >= 3).map(|group| group[0]);
     let firsts: Vec<usize> = firsts.collect();
     let triples = || lines.0.iter().flat_map(|line| &line.triples);
     let begins = |triple: &&Triple| firsts.contains(&triple.points[0]);
-    triples().filter(begins).filter_map(first).chain(triples().filter_map(middle)).collect()
+    let corners = (0..y.len()).filter(|&i| lines.is_corner_off(i, &logs, least));
+    let ends = triples().filter(begins).filter_map(first);
+    let mut off: Vec<usize> = ends.chain(triples().filter_map(middle)).chain(corners).collect();
+    off.sort_unstable();
+    off.dedup();
+    off
+}
+
+/// Those of [`off_lines`] about which lines between neighbours are off by more than so many deviations `most` of what these are usually off by,
+/// the roughest first.
+pub(crate) fn roughest(lines: &Lines, y: &[f64], least: f64, most: f64) -> Vec<usize> {
+    let logs = logs_of(y);
+    let mut off: Vec<f64> = lines.0.iter().flat_map(|line| &line.triples).map(|triple| triple.offset(&logs)).collect();
+    if off.len() < 3 {
+        return Vec::new();
+    }
+    let (mut sums, mut counts) = (vec![0.0; y.len()], vec![0_usize; y.len()]);
+    for (triple, off) in lines.0.iter().flat_map(|line| &line.triples).zip(&off) {
+        for i in triple.points {
+            sums[i] += off;
+            counts[i] += 1;
+        }
+    }
+    let mean = |i: usize| if counts[i] > 0 { sums[i] / counts[i] as f64 } else { 0.0 };
+    let limit = most * median(&mut off) / MEDIAN_OF_NORMAL;
+    if (0..y.len()).all(|i| mean(i) <= limit) {
+        return Vec::new();
+    }
+    let mut rough: Vec<usize> = off_lines(lines, y, least).into_iter().filter(|&i| mean(i) > limit).collect();
+    rough.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
+    rough
 }
 
 /// Logarithms of these values, or of the least that counts.
@@ -191,9 +242,14 @@ fn logs_of(y: &[f64]) -> Vec<f64> {
 impl Triple {
     /// How far the middle one of values with these logarithms is off the line between the others, see [`offsets`].
     fn offset(&self, logs: &[f64]) -> f64 {
+        self.off(logs).abs()
+    }
+
+    /// The same with its sign.
+    fn off(&self, logs: &[f64]) -> f64 {
         let [a, b, c] = self.points.map(|i| logs[i]);
         let between = (1.0 - self.share) * a + self.share * c;
-        (b - between).abs() / self.deviation
+        (b - between) / self.deviation
     }
 }
 

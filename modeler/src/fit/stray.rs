@@ -12,10 +12,15 @@ use crate::roughness::{self, median};
 use crate::shape_search::{self, Candidate};
 use crate::warning::{self, warning};
 
-/// A time is asked about that is above the line between its neighbours by this share, and left out if it is so many times what the
-/// function of the others gives.
-const HIGH: f64 = 0.1;
+/// A time is asked about that is off the line between its neighbours by this share, and left out if it is so many times what the function of
+/// the others gives, or that so many times it.
+const OFF: f64 = 0.1;
 const ASTRAY: f64 = 1.3;
+/// Of more values than a few of one parameter only those are asked about where lines between neighbours are off by so many deviations of what
+/// they are usually off by, the first few of them, and one of so many points at most is left out.
+const ROUGH: f64 = 2.5;
+const ASKED: usize = 4;
+const ONE_POINT_OF: usize = 12;
 /// What the search's criterion, twice the logarithm of a probability, must gain without it beside what the point itself said. Of 4,000
 /// series of five to eight times under exponential noise of 30 %, 1 to 3 % lose one then.
 const GAIN: f64 = 16.0;
@@ -64,29 +69,32 @@ fn place(experiment: &Experiment, point: &[f64]) -> String {
 }
 
 impl<'a> Fitter<'a> {
-    /// The data without the time that went astray, if one did; with a warning. Only one above the others is looked for, since
-    /// interference only adds, and not the last: nothing tells it from a change of behaviour.
+    /// The data without the points whose time went astray, if some did; with a warning each. Not the last one along all parameters: nothing
+    /// tells it from a change of behaviour.
     pub(super) fn without_stray<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
-        match self.stray(data, workspace) {
-            None => Cow::Borrowed(data),
-            Some((i, expected)) => {
-                let mut rest = data.without_point(i);
-                rest.warnings.push(self.left_out(data, i, expected));
-                rest.warnings.extend(super::few_points(rest.points.len()));
-                Cow::Owned(rest)
-            }
+        let mut rest = Cow::Borrowed(data);
+        for _ in 0..(data.points.len() / ONE_POINT_OF).max(1) {
+            let Some((i, expected)) = self.stray(&rest, workspace) else { break };
+            let mut without = rest.without_point(i);
+            without.warnings.push(self.left_out(&rest, i, expected));
+            without.warnings.extend(super::few_points(without.points.len()));
+            rest = Cow::Owned(without);
         }
+        rest
     }
 
-    /// The point of the time that went astray, and what the function of the others gives there.
+    /// The point of the time that is farthest astray, and what the function of the others gives there.
     fn stray(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<(usize, f64)> {
         let (n, y) = (data.points.len(), data.levels());
-        if !(FEW.0..=FEW.1).contains(&n) || n <= self.options.minimum_points || y.contains(&0.0) {
+        if n < FEW.0 || n <= self.options.minimum_points || y.contains(&0.0) {
             return None;
         }
         let hypotheses = self.hypotheses(data);
-        let high = if hypotheses.has_one_parameter() { roughness::above(&data.lines, y, HIGH) } else { Vec::new() };
-        if high.is_empty() {
+        let asked = match hypotheses.has_one_parameter() && n <= FEW.1 {
+            true => roughness::off_lines(&data.lines, y, OFF),
+            false => roughness::roughest(&data.lines, y, OFF, ROUGH).into_iter().take(ASKED).collect(),
+        };
+        if asked.is_empty() {
             return None;
         }
         let power = data.weight_power();
@@ -96,17 +104,20 @@ impl<'a> Fitter<'a> {
             let found = shape_search::search(&self.hypotheses(&rest), rest.levels(), power, &mut workspace.searched);
             Some((i, found.into_iter().next()?))
         };
-        let (i, best) = high.into_iter().filter_map(&mut without).min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
+        let asked = asked.into_iter().filter_map(&mut without);
+        let (i, best) = asked.min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
         let expected = best.at(data.points[i]);
-        (best.score + GAIN < whole.score && y[i] > ASTRAY * expected).then_some((i, expected))
+        let is_astray = y[i] > ASTRAY * expected || ASTRAY * y[i] < expected;
+        (best.score + GAIN < whole.score && is_astray).then_some((i, expected))
     }
 
     /// The warning that the time at point `i` was left out.
     fn left_out(&self, data: &Data, i: usize, expected: f64) -> crate::model::Warning {
+        let times = data.levels()[i] / expected;
+        let digits = if times < 1.0 { 2 } else { 1 };
         let message = format!(
-            "At {} it is {:.1} times what the function of the other points gives there, and was left out.",
-            place(self.experiment, data.points[i]),
-            data.levels()[i] / expected
+            "At {} it is {times:.digits$} times what the function of the other points gives there, and was left out.",
+            place(self.experiment, data.points[i])
         );
         warning(warning::ASTRAY, message)
     }

@@ -86,10 +86,7 @@ impl Reader for Columns {
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
         let stream: Box<dyn Read> =
             if boxed { Box::new(Cursor::new(unboxed(&source.into_text()?))) } else { source.into_stream() };
-        for (number, record) in reader.from_reader(stream).into_byte_records().enumerate() {
-            let record =
-                record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
-            let line = record.position().map_or(0, |p| p.line() as usize);
+        let mut read = |number: usize, line: usize, record: &csv::ByteRecord| -> Result<(), ReadError> {
             let is_read = |column: usize| table.roles.get(column).is_some_and(Option::is_some);
             let cell = |(column, bytes): (usize, &[u8])| match String::from_utf8(bytes.to_vec()) {
                 // Two names would be one if what is no UTF-8 were replaced.
@@ -97,27 +94,43 @@ impl Reader for Columns {
                 _ => Ok(String::from_utf8_lossy(bytes).into_owned()),
             };
             let cells: Vec<String> = record.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
-            if number >= before && !is_rule(&cells) {
-                if let Some(further) = (header.len()..cells.len()).find(|&c| !cells[c].is_empty()) {
-                    return Err(one_too_many(Place::at(&name, line, further + 1), header.len()));
-                }
-                let mut of_lines = (0..cells.len()).filter(|&column| cells[column].contains('\n'));
-                let holds_rows = |column: usize| {
-                    let separators = |line: &str| line.bytes().filter(|byte| *byte == delimiter).count();
-                    cells[column].lines().any(|line| separators(line) + 1 >= header.len())
-                };
-                if let Some(column) = of_lines.clone().find(|&column| is_read(column) || holds_rows(column)) {
-                    return Err(over_lines(Place::at(&name, line, column + 1), &cells[column]));
-                }
-                if let Some(column) = of_lines.next() {
-                    long.push((Place::at(&name, line, column + 1), cells[column].matches('\n').count()));
-                }
-                if cells.len() <= last {
-                    ragged.push(line);
-                }
-                table.row(line, &cells)?;
-                unnamed.row(&cells);
+            if number < before || is_rule(&cells) {
+                return Ok(());
             }
+            if let Some(further) = (header.len()..cells.len()).find(|&c| !cells[c].is_empty()) {
+                return Err(one_too_many(Place::at(&name, line, further + 1), header.len()));
+            }
+            let mut of_lines = (0..cells.len()).filter(|&column| cells[column].contains('\n'));
+            let holds_rows = |column: usize| {
+                let separators = |line: &str| line.bytes().filter(|byte| *byte == delimiter).count();
+                cells[column].lines().any(|line| separators(line) + 1 >= header.len())
+            };
+            if let Some(column) = of_lines.clone().find(|&column| is_read(column) || holds_rows(column)) {
+                return Err(over_lines(Place::at(&name, line, column + 1), &cells[column]));
+            }
+            if let Some(column) = of_lines.next() {
+                long.push((Place::at(&name, line, column + 1), cells[column].matches('\n').count()));
+            }
+            if cells.len() <= last {
+                ragged.push(line);
+            }
+            table.row(line, &cells)?;
+            unnamed.row(&cells);
+            Ok(())
+        };
+        let mut refused: Option<(ReadError, Vec<usize>)> = None;
+        for (number, record) in reader.from_reader(stream).into_byte_records().enumerate() {
+            let record =
+                record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
+            let line = record.position().map_or(0, |p| p.line() as usize);
+            match (read(number, line, &record), &mut refused) {
+                (Ok(()), _) => {}
+                (Err(error), None) => refused = Some((error, Vec::new())),
+                (Err(_), Some((_, further))) => further.push(line),
+            }
+        }
+        if let Some((error, further)) = refused {
+            return Err(with_further(error, &further));
         }
         if let Some(first) = ragged.first() {
             let (count, rows) = (ragged.len(), if ragged.len() == 1 { "row has" } else { "rows have" });
@@ -291,6 +304,26 @@ struct Header {
 /// A line between rows.
 pub(super) fn is_rule(cells: &[String]) -> bool {
     cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)))
+}
+
+/// The lines of further rows that are named beside the first that cannot be read.
+const NAMED: usize = 8;
+
+/// The error of the first row that cannot be read, where others cannot either.
+fn with_further(mut error: ReadError, lines: &[usize]) -> ReadError {
+    if lines.is_empty() {
+        return error;
+    }
+    let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
+    let more = if lines.len() > NAMED { format!(" and {} more", lines.len() - NAMED) } else { String::new() };
+    let rows = if lines.len() == 1 {
+        "The row of another line cannot be read either"
+    } else {
+        "The rows of other lines cannot be read either"
+    };
+    let advice = error.advice.as_deref().map_or(String::new(), |advice| format!("{advice}. "));
+    error.advice = Some(format!("{advice}{rows}: {}{more}", named.join(", ")).into());
+    error
 }
 
 /// How many lines a table may have above its header.

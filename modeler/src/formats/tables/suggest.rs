@@ -227,6 +227,11 @@ impl Column<'_> {
     }
 }
 
+/// The name of a column in lower case, without a number behind it.
+fn stem<'c>(column: &'c Column) -> &'c str {
+    column.lower.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', ' ', '.', '#'])
+}
+
 /// The list, where `unit_beside` tells the unit of a column from another one.
 fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) -> String {
     let numbers = || columns.iter().filter(|c| c.is_number);
@@ -267,7 +272,14 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
         list.push(format!("{}=parameter{called}", column.listed()));
     }
     let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
-    if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
+    // `run1`, `run2`, `run3` or `time_1`, `time_2` hold repetitions side by side.
+    let numbered =
+        metric.map_or(Vec::new(), |m| numbers().filter(|c| stem(c) == stem(m) && c.lower != stem(c)).collect());
+    if numbered.len() > 1 && name.is_none() && !numbered.iter().any(|c| is_parameter(c)) {
+        let stem = stem(numbered[0]);
+        let called = if REPETITIONS.contains(&stem) || stem.is_empty() { "time" } else { stem };
+        list.extend(numbered.iter().map(|c| format!("{}=metric:{called}", c.listed())));
+    } else if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
         // Only this name tells the unit that the metric `time` has.
         list.push(match (name, metric.lower.as_str()) {
             (Some(name), _) => format!("{}=name,{}=value", name.listed(), metric.listed()),
@@ -311,6 +323,12 @@ mod tests {
         let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
         let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
         assert_eq!(of(&design).unwrap(), "density=parameter,cutoff=parameter,time=metric,repeat=repetition");
+        let runs = "p,run1,run2,run3\n2,1.1,1.2,1.0\n4,2.1,2.2,2.0\n";
+        assert_eq!(of(runs).unwrap(), "p=parameter,run1=metric:time,run2=metric:time,run3=metric:time");
+        assert_eq!(
+            of("p,wall_1,wall_2\n2,1.1,1.2\n4,2.1,2.2\n").unwrap(),
+            "p=parameter,wall_1=metric:wall,wall_2=metric:wall"
+        );
         let hyperfine = "command,mean,stddev,median,user,system,min,max,parameter_n\nx 1,0.2,0.1,0.2,0.1,0.1,0.1,0.3,1\nx 2,0.4,0.1,0.4,0.3,0.1,0.3,0.5,2\n";
         assert_eq!(of(hyperfine).unwrap(), "parameter_n=parameter:n,mean=metric");
         let reframe =
