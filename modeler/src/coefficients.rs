@@ -95,7 +95,7 @@ pub(crate) fn deviation(y: &[f64], fitted: &[f64], k: usize) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct LeastSquares {
     coefficients: Vec<f64>,
-    fitted: Vec<f64>,
+    pub fitted: Vec<f64>,
     /// How many coefficients are not zero.
     pub used: usize,
     /// Relative deviation of the times from the fit.

@@ -166,7 +166,12 @@ impl<'a> Data<'a> {
 
     /// The data at the points that `keep`.
     pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
-        let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();
+        self.at_points_that(|i| keep(self.points[i]))
+    }
+
+    /// The same by the points' indices.
+    fn at_points_that(&self, keep: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(i)).collect();
         let mut new_index = vec![None; self.points.len()];
         kept.iter().enumerate().for_each(|(new, &old)| new_index[old] = Some(new));
         let points: Vec<&[f64]> = kept.iter().map(|&i| self.points[i]).collect();
@@ -182,23 +187,27 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The data without the observations that are `astray`, of which each point keeps one.
+    /// The data without the observations that are `astray`, and without the points of which none is left.
     pub fn without_observations(&self, astray: impl Fn(&(usize, f64)) -> bool) -> Self {
         let (left_out, observations): (Vec<_>, Vec<_>) = self.observations.iter().copied().partition(astray);
         // They are in order at each point.
         let median = |of_point: &[(usize, f64)]| {
             let (low, high) = (of_point[(of_point.len() - 1) / 2].1, of_point[of_point.len() / 2].1);
-            low + 0.5 * (high - low)
+            (of_point[0].0, low + 0.5 * (high - low))
         };
-        let medians = observations.chunk_by(|a, b| a.0 == b.0).map(median).collect();
+        let mut medians = self.medians.clone();
+        let mut is_left = vec![false; self.points.len()];
+        for (i, median) in observations.chunk_by(|a, b| a.0 == b.0).map(median) {
+            (medians[i], is_left[i]) = (median, true);
+        }
         let mut rest = Self { observations, medians, lower_ends: None, noise: OnceLock::new(), ..self.clone() };
         rest.left_out.extend(left_out.into_iter().map(|(i, value)| (self.points[i], value)));
-        rest
+        if is_left.contains(&false) { rest.at_points_that(|i| is_left[i]) } else { rest }
     }
 
     /// The data without what was measured at point `i`, which went astray.
     pub fn without_point(&self, i: usize) -> Self {
-        let mut rest = self.restricted(|x| x != self.points[i]);
+        let mut rest = self.at_points_that(|point| point != i);
         rest.left_out.extend(self.observations.iter().filter(|o| o.0 == i).map(|o| (self.points[i], o.1)));
         rest
     }

@@ -283,6 +283,9 @@ impl<'a> Fitter<'a> {
             if let Some(binding) = self.leaves_the_core(series) {
                 return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
             }
+            if let Some(rest) = stray::without_strays_of(self.experiment, &data, &prior) {
+                data = rest;
+            }
             if let Some(left) = misfit(&data, &prior) {
                 if let Some(model) = self.fit_contradicting(series, &data, left, workspace) {
                     return Ok(model);

@@ -4,10 +4,13 @@
 use std::borrow::Cow;
 
 use super::Fitter;
+use crate::coefficients::LeastSquares;
 use crate::data::{Data, FEW};
 use crate::effort::Workspace;
 use crate::experiment::Experiment;
-use crate::robust::MEDIAN_OF_NORMAL;
+use crate::model::Warning;
+use crate::priors::Prior;
+use crate::robust::{self, MEDIAN_OF_NORMAL};
 use crate::roughness::{self, median};
 use crate::shape_search::{self, Candidate};
 use crate::warning::{self, warning};
@@ -32,6 +35,8 @@ const ABOVE_SIBLINGS: f64 = 1.5;
 const DEVIATIONS: f64 = 10.0;
 const SIBLINGS: usize = 2;
 const FOR_ONE: usize = 20;
+/// Of a shape that effort gives so many more points are needed than it has coefficients.
+const LEAST_LEFT: usize = 4;
 
 /// The data without the repetitions that went astray, if some did; with a warning.
 pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &'d Data<'a>) -> Cow<'d, Data<'a>> {
@@ -62,6 +67,52 @@ pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &
     Cow::Owned(rest)
 }
 
+/// The data without the times that are far off the shape of the effort, where some are; with a warning each. Where the shape is known, the
+/// times that follow it say how far is far. Not one above it at the largest values of all parameters: nothing tells it from a change of
+/// behaviour.
+pub(super) fn without_strays_of<'a>(experiment: &Experiment, data: &Data<'a>, prior: &Prior) -> Option<Data<'a>> {
+    let most = data.observations.len() / ONE_POINT_OF;
+    let basis = prior.fullest();
+    if most == 0 || data.points.len() < basis.len() + LEAST_LEFT {
+        return None;
+    }
+    let (columns, y) = (data.columns(basis), data.values());
+    let off = |fitted: &[f64]| -> Vec<f64> { y.iter().zip(fitted).map(|(y, f)| (y / f).ln()).collect() };
+    let is_large = |off: &f64| off.is_finite() && off.abs() > ASTRAY.ln();
+    if !off(&LeastSquares::of(&columns, &y).fitted).iter().any(is_large) {
+        return None;
+    }
+    let fitted = LeastSquares::of(&columns, &robust::winsorised(&columns, &y)).fitted;
+    let off = off(&fitted);
+    let mut sizes: Vec<f64> = off.iter().map(|off| off.abs()).collect();
+    let limit = ASTRAY.ln().max(DEVIATIONS * median(&mut sizes) / MEDIAN_OF_NORMAL);
+    let range = data.range();
+    let is_last = |i: usize| data.points[i].iter().zip(&range).all(|(x, (_, high))| x == high);
+    let is_astray = |(o, off): (&(usize, f64), &f64)| off.abs() > limit && !(*off > 0.0 && is_last(o.0));
+    let astray: Vec<(&(usize, f64), f64)> = data
+        .observations
+        .iter()
+        .zip(&fitted)
+        .zip(&off)
+        .filter(|((o, _), off)| is_astray((o, off)))
+        .map(|((o, f), _)| (o, *f))
+        .collect();
+    if astray.is_empty() || astray.len() > most {
+        return None;
+    }
+    let mut rest = data.without_observations(|o| astray.iter().any(|(astray, _)| *astray == o));
+    rest.warnings.extend(astray.iter().map(|((i, time), expected)| {
+        left_out(&place(experiment, data.points[*i]), time / expected, "what the shape of the effort gives")
+    }));
+    Some(rest)
+}
+
+/// The warning that a time was left out that is so many times what is expected.
+fn left_out(place: &str, times: f64, expected: &str) -> Warning {
+    let digits = if times < 1.0 { 2 } else { 1 };
+    warning(warning::ASTRAY, format!("At {place} it is {times:.digits$} times {expected} there, and was left out."))
+}
+
 /// The coordinates of a point with their names.
 fn place(experiment: &Experiment, point: &[f64]) -> String {
     let named = experiment.parameters.iter().zip(point).map(|(name, x)| format!("{name} = {x}"));
@@ -76,7 +127,8 @@ impl<'a> Fitter<'a> {
         for _ in 0..(data.points.len() / ONE_POINT_OF).max(1) {
             let Some((i, expected)) = self.stray(&rest, workspace) else { break };
             let mut without = rest.without_point(i);
-            without.warnings.push(self.left_out(&rest, i, expected));
+            let (place, times) = (place(self.experiment, rest.points[i]), rest.levels()[i] / expected);
+            without.warnings.push(left_out(&place, times, "what the function of the other points gives"));
             without.warnings.extend(super::few_points(without.points.len()));
             rest = Cow::Owned(without);
         }
@@ -109,16 +161,5 @@ impl<'a> Fitter<'a> {
         let expected = best.at(data.points[i]);
         let is_astray = y[i] > ASTRAY * expected || ASTRAY * y[i] < expected;
         (best.score + GAIN < whole.score && is_astray).then_some((i, expected))
-    }
-
-    /// The warning that the time at point `i` was left out.
-    fn left_out(&self, data: &Data, i: usize, expected: f64) -> crate::model::Warning {
-        let times = data.levels()[i] / expected;
-        let digits = if times < 1.0 { 2 } else { 1 };
-        let message = format!(
-            "At {} it is {times:.digits$} times what the function of the other points gives there, and was left out.",
-            place(self.experiment, data.points[i])
-        );
-        warning(warning::ASTRAY, message)
     }
 }
