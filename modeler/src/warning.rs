@@ -49,7 +49,7 @@ pub const CONSTANT: &str = "W011";
 pub const CHANGE: &str = "W016";
 /// The memory, not the core, sets the time.
 pub const BOUND_BY_MEMORY: &str = "W017";
-/// One of few times, or a repetition, far above what the others say, was left out.
+/// A time far off what the others say was left out.
 pub const ASTRAY: &str = "W018";
 
 /// Every diagnostic of the modeler.
@@ -143,12 +143,12 @@ pub const ALL: &[Explanation] = &[
     },
     Explanation {
         code: ASTRAY,
-        title: "a time far above the others was left out",
-        text: "One function follows all times of a call path but one, which is much longer than it gives there, as where \
-               something disturbed that run. Five to eight values of one parameter are too few for a fit in which such a \
-               time counts little, so the model is that of the others. Measure that point again: if the time comes back, \
-               it is the program's. Of repetitions one is left out that is 1.5 times and more what the others at its point take, \
-               where it lies ten times as far above them as repetitions usually lie apart.",
+        title: "a time far off the others was left out",
+        text: "One function follows all times of a call path but one, or few of many, which is much longer than it gives there, as \
+               where something disturbed that run, or much shorter, as where it failed. Such a time would decide the function, \
+               so the model is that of the others. Measure that point again: if the time comes back, it is the program's. Of \
+               repetitions one is left out that is 1.5 times and more what the others at its point take, where it lies ten times as \
+               far above them as repetitions usually lie apart.",
     },
 ];
 

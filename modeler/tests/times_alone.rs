@@ -269,6 +269,80 @@ fn repetitions_that_failed_or_went_astray_are_left_out() {
     assert!(left_out <= 8, "{left_out} of 400");
 }
 
+/// A run that failed early or was disturbed at one point of many changes nothing but that it is told, wherever it is but at the largest
+/// values of all parameters, where nothing tells a longer one from a change of behaviour; what is noisy everywhere stays.
+#[test]
+fn a_time_of_many_that_went_astray_is_left_out() {
+    let rng = &mut StdRng::seed_from_u64(41);
+    let (points, last) = (grid(&[&RANKS, &SIZES]), [RANKS[RANKS.len() - 1], SIZES[SIZES.len() - 1]]);
+    let functions: [&dyn Fn(f64, f64) -> f64; 3] =
+        [&|p, n| 1e-3 * p.sqrt() * n, &|p, n| 1.0 + 0.01 * n + 0.1 * p.log2(), &|p, n| 2e-5 * n * n * p.log2()];
+    let astray = |model: &modeler::Model| {
+        model
+            .warnings
+            .iter()
+            .filter(|w| w.code == modeler::warning::ASTRAY)
+            .map(|w| w.message.clone())
+            .collect::<Vec<_>>()
+    };
+    for (i, at) in points.iter().enumerate() {
+        for factor in [0.1, 4.0] {
+            let truth = |x: &[f64]| functions[i % functions.len()](x[0], x[1]);
+            let mut measure =
+                |x: &[f64]| truth(x) * rng.random_range(0.98..1.02) * if x == at.as_slice() { factor } else { 1.0 };
+            let measured = experiment(&points, &[1], &mut measure);
+            let model = &fit(&measured, &Options::default()).models[0];
+            let told = astray(model);
+            if factor > 1.0 && *at == last {
+                assert!(told.is_empty(), "{told:?}");
+                continue;
+            }
+            assert_eq!(told.len(), 1, "{factor} at {at:?}: {told:?}");
+            assert!(told[0].starts_with(&format!("At a = {}, b = {} it is ", at[0], at[1])), "{told:?}");
+            let off = model.at(&last) / truth(&last) - 1.0;
+            assert!(off.abs() < 0.06, "{factor} at {at:?}: {off}, {}", model.expression(&measured.parameters));
+        }
+    }
+    let mut left_out = 0;
+    for level in [0.03, 0.1, 0.3, 0.75].into_iter().cycle().take(200) {
+        let mut measure = |x: &[f64]| functions[0](x[0], x[1]) * (1.0 - level * (1.0 - rng.random::<f64>()).ln());
+        let measured = experiment(&points, &[1], &mut measure);
+        left_out += usize::from(!astray(&fit(&measured, &Options::default()).models[0]).is_empty());
+    }
+    assert!(left_out <= 10, "{left_out} of 200, where 2 % were found");
+}
+
+/// Where effort gives the shape, a time far off it is left out, and one call path's failed run changes no model.
+#[test]
+fn a_time_far_off_the_shape_of_its_effort_is_left_out() {
+    let rng = &mut StdRng::seed_from_u64(43);
+    let points = grid(&[&RANKS, &SIZES]);
+    let blocks = |x: &[f64]| 1000.0 + 3.0 * x[1] * x[1] + 7.0 * x[0] * x[1];
+    let target = [64.0, 1000.0];
+    for (factor, at) in [(0.1, 0), (6.0, 7), (0.1, points.len() - 1), (1.0, 0)] {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let of = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+        let (time, effort) = (builder.metric(of("time", "s")), builder.metric(of("basic_blocks", "")));
+        let callpath = builder.callpath(["main", "solve"]);
+        for (i, x) in points.iter().enumerate() {
+            let point = builder.point(x);
+            let seconds = 1e-6 * blocks(x) * rng.random_range(0.98..1.02) * if i == at { factor } else { 1.0 };
+            builder.add(callpath, effort, point, blocks(x));
+            builder.add(callpath, time, point, seconds);
+        }
+        let fits = fit(&builder.finish(), &Options::default());
+        let model = fits.models.iter().find(|m| m.metric == time).unwrap();
+        let told = model.warnings.iter().filter(|w| w.code == modeler::warning::ASTRAY).count();
+        assert_eq!(told, usize::from(factor != 1.0), "{factor} at {at}: {:?}", model.warnings);
+        let there = model.predict(&target, 0.9);
+        let off = there.value / (1e-6 * blocks(&target)) - 1.0;
+        assert!(
+            off.abs() < 0.03 && there.lower > 0.9 * there.value && there.upper < 1.1 * there.value,
+            "{factor} at {at}: {there:?}"
+        );
+    }
+}
+
 /// On a cross nothing tells a sum from a product; the interval holds both.
 #[test]
 fn intervals_off_the_lines_of_a_cross_hold_the_sum_and_the_product() {
