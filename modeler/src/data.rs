@@ -52,19 +52,23 @@ pub(crate) const LARGEST: f64 = 1e150;
 /// is where the clock tells so small times, however few repetitions there are.
 const SIBLINGS: usize = 3;
 const FAR_BELOW: f64 = 50.0;
+const ONE_ZERO_OF: usize = 20;
 
 /// Whether a fit uses this value.
 pub(crate) fn is_usable(value: &f64) -> bool {
     (0.0..=LARGEST).contains(value)
 }
 
-/// The smallest difference between two values of `series`, which no clock that measured them ticks more coarsely than; infinite where all
-/// are alike.
-fn smallest_difference(experiment: &Experiment, series: &Series) -> f64 {
-    let mut values: Vec<f64> = experiment.measurements(series).flat_map(|(_, values)| values).copied().collect();
-    values.retain(|value| is_usable(value) && *value > 0.0);
+/// The smallest difference between two values of `series`, which no clock that measured them ticks more coarsely than; infinite where all are
+/// alike, or where more than one and more than one of so many are zero, as of what is not reached in each run.
+fn tick_unless_zeros_are_usual(experiment: &Experiment, series: &Series) -> f64 {
+    let mut values: Vec<f64> = experiment.values_of(series).iter().copied().filter(is_usable).collect();
     values.sort_by(f64::total_cmp);
-    values.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min)
+    let zeros = values.partition_point(|value| *value == 0.0);
+    if zeros > 1 && zeros * ONE_ZERO_OF > values.len() {
+        return f64::INFINITY;
+    }
+    values[zeros..].windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min)
 }
 
 impl<'a> Data<'a> {
@@ -110,8 +114,8 @@ impl<'a> Data<'a> {
             if is_lengthened {
                 let least = usable[usable.len() / 2] / FAR_BELOW;
                 // A zero is less than any share of its siblings, unless the clock does not tell so small times.
-                let drops_zeros =
-                    usable[0] == 0.0 && *tick.get_or_insert_with(|| smallest_difference(experiment, series)) <= least;
+                let drops_zeros = usable[0] == 0.0
+                    && *tick.get_or_insert_with(|| tick_unless_zeros_are_usual(experiment, series)) <= least;
                 let enough = usable.len() >= SIBLINGS;
                 let is_far_below = |value: f64| if value == 0.0 { drops_zeros } else { enough && value < least };
                 let of_failed = usable.iter().filter(|value| is_far_below(**value));
@@ -203,13 +207,6 @@ impl<'a> Data<'a> {
         let mut rest = Self { observations, medians, lower_ends: None, noise: OnceLock::new(), ..self.clone() };
         rest.left_out.extend(left_out.into_iter().map(|(i, value)| (self.points[i], value)));
         if is_left.contains(&false) { rest.at_points_that(|i| is_left[i]) } else { rest }
-    }
-
-    /// The data without what was measured at point `i`, which went astray.
-    pub fn without_point(&self, i: usize) -> Self {
-        let mut rest = self.at_points_that(|point| point != i);
-        rest.left_out.extend(self.observations.iter().filter(|o| o.0 == i).map(|o| (self.points[i], o.1)));
-        rest
     }
 
     /// Why these data have no model, if they need at least so many points.

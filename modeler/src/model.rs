@@ -275,7 +275,8 @@ pub struct RunnerUp {
     pub reason: String,
 }
 
-/// What a fit knows about its own errors, all relative to the modelled value.
+/// What a fit knows about its own errors, all relative to the modelled value. Ranks send it to each other in a format that has no names, so
+/// that none of its members may be left out where it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uncertainty {
     /// What the noise of a measurement may be; nothing where there is none.
@@ -291,13 +292,11 @@ pub(crate) struct Uncertainty {
     pub freedom: f64,
     /// Other functions that explain the data nearly as well, with their weights relative to the model's own 1.
     pub rivals: Vec<(f64, f64, Vec<Term>)>,
-    /// Functions, constants and terms, that have the same values at all measured points, which are on the lines of a cross.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub twins: Vec<(f64, Vec<Term>)>,
+    /// Where the points are a cross and the shape was searched in times: its centre, see [`crate::cross`].
+    pub centre: Option<Vec<f64>>,
     /// Ranges of the measured coordinates.
     pub range: Vec<(f64, f64)>,
     /// Measured values that the fit left out since they are of runs that failed or went astray, each with its point.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(Vec<f64>, f64)>,
     /// By how much the function misses the measured points beyond noise, relative, root mean square.
     pub misfit: f64,

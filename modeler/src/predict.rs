@@ -3,6 +3,7 @@
 //! A new measurement is the undisturbed time, known up to the errors of its coefficients and of its shape, with the
 //! noise of `noise.rs`, whose distribution function has a closed form.
 
+use crate::cross;
 use crate::model::{Model, Prediction, Term, Uncertainty};
 use crate::noise::{Noise, PossibleNoise};
 
@@ -41,21 +42,42 @@ impl Model {
         let level = if level > 0.0 && level < 1.0 { level } else { 0.9 };
         let u = &self.uncertainty;
         // Functions between which no measurement can choose are all as probable.
-        let (least, most) = u.span_of_twins(x, value);
-        let spread = |side| if value > 0.0 { self.relative_error_at(x, value, side) } else { 0.0 };
-        let (spread_below, spread_above) = (spread(Side::Below(least)), spread(Side::Above(most)));
+        let (least, most) = if value > 0.0 { self.span_at(x) } else { (value, value) };
         let widen = small_sample_factor(u.freedom);
-        let log_lower = quantile((1.0 - level) / 2.0, |t| u.undisturbed_distribution(t / widen, spread_below));
-        // Noise that only adds leaves little below the lower end. What that saves is not taken off the upper one, beyond which
-        // nearly all measurements outside the interval were found.
-        let log_upper = quantile((1.0 + level) / 2.0, |t| u.distribution(t / widen, spread_above));
+        let at_level = |level: f64, spread: f64| match level < 0.5 {
+            true => quantile(level, |t| u.undisturbed_distribution(t / widen, spread)),
+            // Noise that only adds leaves little below the lower end. What that saves is not taken off the upper one, beyond which nearly
+            // all measurements outside the interval were found.
+            false => quantile(level, |t| u.distribution(t / widen, spread)),
+        };
+        let known = if value > 0.0 { self.relative_error_at(x, value) } else { 0.0 };
+        let end = |level: f64, shapes: Shapes| {
+            let all = at_level(level, known.hypot(shapes.variance.exp_m1().sqrt()));
+            let furthest = at_level(level, known).abs() + BEYOND_RIVALS * shapes.furthest;
+            all.clamp(-furthest, furthest)
+        };
+        let (below, above) = if value > 0.0 { self.shapes_at(x, least, most) } else { Default::default() };
+        let (lower, upper) = (end((1.0 - level) / 2.0, below), end((1.0 + level) / 2.0, above));
         // Beside the metric's noise a value in double precision has its own rounding.
-        let (lower, upper) = ((least * log_lower.exp()).min(value), (most * log_upper.exp()).max(value));
+        let (lower, upper) = ((least * lower.exp()).min(value), (most * upper.exp()).max(value));
         Prediction { value, lower, upper, level }
     }
 
-    /// Relative standard error of the undisturbed value at `x` towards one side, from coefficients, shape and what no shape describes.
-    fn relative_error_at(&self, x: &[f64], value: f64, side: Side) -> f64 {
+    /// The least and the most, not below zero, at `x` of the functions that no measurement tells from this one.
+    pub(crate) fn span_at(&self, x: &[f64]) -> (f64, f64) {
+        self.span_of(self.constant, &self.terms, x)
+    }
+
+    /// The same of another function of the same points.
+    fn span_of(&self, constant: f64, terms: &[Term], x: &[f64]) -> (f64, f64) {
+        let alone = || constant + terms.iter().map(|t| t.at(x)).sum::<f64>();
+        let span = self.uncertainty.centre.as_ref().map(|centre| cross::span(centre, constant, terms, x));
+        let (least, most) = span.unwrap_or_else(|| (alone(), alone()));
+        (least.max(0.0), most.max(0.0))
+    }
+
+    /// Relative standard error of the undisturbed value at `x` from coefficients and what no shape describes.
+    fn relative_error_at(&self, x: &[f64], value: f64) -> f64 {
         let u = &self.uncertainty;
         let basis: Vec<f64> = u.basis.iter().map(|group| group.iter().map(|t| t.at(x)).sum::<f64>() / value).collect();
         let k = basis.len();
@@ -65,52 +87,54 @@ impl Model {
                 variance += basis[i] * u.covariance[i * k + j] * basis[j];
             }
         }
-        (variance.max(0.0) + self.shape_variance_at(x, side) + self.uncertainty.misfit.powi(2)).sqrt()
+        (variance.max(0.0) + u.misfit.powi(2)).sqrt()
     }
 
-    /// Relative variance at `x` towards one side over the shapes that explain the data nearly as well: of a variable that is log-normal, as
-    /// [`Noise::distribution`] takes it.
-    fn shape_variance_at(&self, x: &[f64], side: Side) -> f64 {
-        let (mut sum, mut weights) = (0.0, 1.0);
+    /// What the shapes that explain the data nearly as well say at `x` below `least`, and above `most`.
+    fn shapes_at(&self, x: &[f64], least: f64, most: f64) -> (Shapes, Shapes) {
+        let (mut below, mut above, mut weights) = (Shapes::default(), Shapes::default(), 1.0);
         for (weight, constant, terms) in &self.uncertainty.rivals {
-            let rival = constant + sum_at(terms, x);
-            let beyond = match side {
-                Side::Below(least) => least / rival.clamp(least / FURTHEST, least),
-                Side::Above(most) => rival.clamp(most, most * FURTHEST) / most,
-            };
-            sum += weight * beyond.ln().powi(2);
+            let (its_least, its_most) = self.span_of(*constant, terms, x);
+            below.add(*weight, least, its_least);
+            above.add(*weight, its_most, most);
             weights += weight;
         }
-        (OF_ONE_SIDE * sum / weights).exp_m1()
+        below.variance *= OF_ONE_SIDE / weights;
+        above.variance *= OF_ONE_SIDE / weights;
+        (below, above)
     }
 }
 
-/// Towards which side an error goes, and from which value.
-#[derive(Clone, Copy)]
-enum Side {
-    Below(f64),
-    Above(f64),
+/// Shapes that explain the data nearly as well, beyond one end of what the value may be, in logarithms.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shapes {
+    variance: f64,
+    furthest: f64,
 }
 
-/// Rival shapes count as at most so many times as large or small.
+impl Shapes {
+    /// Adds one of this weight, where its `large` is more than `small`.
+    fn add(&mut self, weight: f64, large: f64, small: f64) {
+        if large > small {
+            let off = (large / small).min(FURTHEST_OF_ALL).ln();
+            self.variance += weight * off.min(FURTHEST.ln()).powi(2);
+            self.furthest = self.furthest.max(off);
+        }
+    }
+}
+
+/// Rival shapes count in the variance as at most so many times as large or small, and intervals go to no shape farther away.
 const FURTHEST: f64 = 11.0;
+const FURTHEST_OF_ALL: f64 = 1e6;
 /// What rivals on one side of the value count for in the variance there. Two, since a variable that varies as far to either side has half of
 /// its variance from each; and twice that, since the few rivals that are kept are not all shapes: with 1, 2, 3 and 4 in turn, intervals of
 /// 90 % held 69 to 90, 74 to 92, 77 to 92 and 79 to 92 % of new measurements of what was measured along one line or on a grid
 /// (`--example coverage`, docs/accuracy.md).
 const OF_ONE_SIDE: f64 = 4.0;
-
-fn sum_at(terms: &[Term], x: &[f64]) -> f64 {
-    terms.iter().map(|t| t.at(x)).sum()
-}
+/// So many times as far as the furthest of them, in logarithms, shapes are not taken to go.
+const BEYOND_RIVALS: f64 = 1.5;
 
 impl Uncertainty {
-    /// The least and the most that the function, whose value is `value`, and its twins have at `x`.
-    fn span_of_twins(&self, x: &[f64], value: f64) -> (f64, f64) {
-        let twins = self.twins.iter().map(|(constant, terms)| constant + sum_at(terms, x));
-        twins.fold((value, value), |(least, most), twin| (twin.max(0.0).min(least), twin.max(most)))
-    }
-
     /// Probability that the logarithm of a measurement over the model's value is below `t`, when the undisturbed time
     /// has a relative error of `spread`.
     fn distribution(&self, t: f64, spread: f64) -> f64 {

@@ -3,7 +3,7 @@
 
 use crate::coefficients::{combine, weighted_fit};
 use crate::quality::left_out_errors;
-use crate::roughness::median;
+use crate::roughness::{MEDIAN_OF_NORMAL, median};
 use crate::shape_search::Candidate;
 
 /// Relative residuals count in full up to so many standard deviations (Huber, Robust Statistics, 1981, section 7.8:
@@ -11,8 +11,6 @@ use crate::shape_search::Candidate;
 const CLIP: f64 = 1.5;
 /// Errors at points left out count up to so many.
 const CAP: f64 = 3.0;
-/// The median of the absolute value of a standard normal variable.
-pub(crate) const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 /// Residuals are taken for no smaller than this.
 const FINEST: f64 = 1e-9;
 

@@ -7,7 +7,7 @@ use crate::logarithm::logarithms;
 use smallvec::SmallVec;
 
 /// Median of the absolute value of a standard normal variable.
-const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
+pub(crate) const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
 /// What points have to do with each other along their parameters, of which each has an entry: computed once for all
 /// series with these points.
@@ -61,26 +61,25 @@ impl Lines {
         (count > 0).then(|| (sum / count as f64).sqrt())
     }
 
-    /// Whether point `i`, which is at the end of lines along several parameters and within none, is off those through the next two on the
-    /// same side of all of them by more than `least`, and not above them where it is the last of all.
-    fn is_corner_off(&self, i: usize, logs: &[f64], least: f64) -> bool {
-        let (mut off, mut is_last): (SmallVec<[f64; 4]>, bool) = (SmallVec::new(), true);
+    /// Where point `i` is at the end of lines along several parameters and within none: whether it is off those through the next two, on the
+    /// same side of all of them, by more than `least`, or below the first of all so far that only a run that failed is.
+    fn is_corner_off(&self, i: usize, logs: &[f64], least: f64) -> Option<bool> {
+        let (mut off, mut is_last): (SmallVec<[f64; 4]>, bool) = (SmallVec::new(), false);
         for line in &self.0 {
-            let mut ends = line.triples.iter().filter(|t| t.points[0] == i || t.points[2] == i);
             if line.triples.iter().any(|t| t.points[1] == i) {
-                return false;
+                return None;
             }
-            let Some(triple) = ends.next() else { continue };
+            let Some(triple) = line.triples.iter().find(|t| t.points[0] == i || t.points[2] == i) else { continue };
             let [a, b, c] = triple.points.map(|point| logs[point]);
             let is_first = triple.points[0] == i;
             off.push(match is_first {
                 true => a - (b - triple.share * c) / (1.0 - triple.share),
                 false => c - (b - (1.0 - triple.share) * a) / triple.share,
             });
-            is_last &= !is_first;
+            is_last |= !is_first;
         }
-        let are_above = off.iter().all(|off| *off > least) && !is_last;
-        off.len() > 1 && (are_above || off.iter().all(|off| *off < -least))
+        let below = if is_last { least } else { FAILED.ln() };
+        (off.len() > 1).then(|| off.iter().all(|off| *off > least) || off.iter().all(|off| *off < -below))
     }
 
     /// The values of parameter `l`.
@@ -173,6 +172,9 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     0.5 * (before + *middle)
 }
 
+/// At the first values of all parameters a time that is so many times less than its lines say is that of a run that failed.
+const FAILED: f64 = 3.0;
+
 /// Values below this share of the mean count as that, so that zeros have a logarithm.
 const LEAST: f64 = 1e-3;
 
@@ -183,32 +185,50 @@ pub(crate) fn offsets(lines: &Lines, y: &[f64], l: usize) -> Vec<(f64, f64)> {
     lines.0[l].triples.iter().map(|triple| (triple.coordinate, triple.offset(&logs))).collect()
 }
 
+/// A point that is off its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Off {
+    pub point: usize,
+    /// Whether behaviour may change there, and not one run be off: at the last value of a parameter along the only line.
+    pub may_be_change: bool,
+}
+
 /// The points that are off the line through their neighbours along a parameter by more than the share `least`, on logarithmic scales; the
 /// first of a line above the one through the next two, but not below it, since nothing may happen there that does everywhere else, as
-/// messages for one rank; the last never.
-pub(crate) fn off_lines(lines: &Lines, y: &[f64], least: f64) -> Vec<usize> {
+/// messages for one rank; the last either way. A corner of several parameters is one where all lines say so.
+pub(crate) fn off_lines(lines: &Lines, y: &[f64], least: f64) -> Vec<Off> {
     let logs = logs_of(y);
     let least = least.ln_1p();
-    let first = |triple: &Triple| {
-        let [a, b, c] = triple.points;
-        (logs[a] - (logs[b] - triple.share * logs[c]) / (1.0 - triple.share) > least).then_some(a)
-    };
-    let middle = |triple: &Triple| ((triple.off(&logs) * triple.deviation).abs() > least).then_some(triple.points[1]);
-    let firsts = lines.0.iter().flat_map(|line| &line.groups).filter(|group| group.len() >= 3).map(|group| group[0]);
-    let firsts: Vec<usize> = firsts.collect();
-    let triples = || lines.0.iter().flat_map(|line| &line.triples);
-    let begins = |triple: &&Triple| firsts.contains(&triple.points[0]);
-    let corners = (0..y.len()).filter(|&i| lines.is_corner_off(i, &logs, least));
-    let ends = triples().filter(begins).filter_map(first);
-    let mut off: Vec<usize> = ends.chain(triples().filter_map(middle)).chain(corners).collect();
+    let corners: Vec<Option<bool>> = (0..y.len()).map(|i| lines.is_corner_off(i, &logs, least)).collect();
+    let groups = || lines.0.iter().flat_map(|line| &line.groups).filter(|group| group.len() >= 3);
+    let is_first = |i: usize| groups().any(|group| group[0] == i);
+    let is_last = |i: usize| groups().any(|group| group[group.len() - 1] == i);
+    let mut off = Vec::new();
+    for triple in lines.0.iter().flat_map(|line| &line.triples) {
+        let ([a, b, c], [first, middle, last]) = (triple.points, triple.points.map(|i| logs[i]));
+        let before = (middle - triple.share * last) / (1.0 - triple.share);
+        let behind = (middle - (1.0 - triple.share) * first) / triple.share;
+        if first - before > least && is_first(a) && corners[a].is_none() {
+            off.push(Off { point: a, may_be_change: false });
+        }
+        if (triple.off(&logs) * triple.deviation).abs() > least {
+            off.push(Off { point: b, may_be_change: false });
+        }
+        if (last - behind).abs() > least && is_last(c) && corners[c].is_none() {
+            off.push(Off { point: c, may_be_change: true });
+        }
+    }
+    let of_corners = (0..y.len()).filter(|&i| corners[i] == Some(true));
+    off.extend(of_corners.map(|point| Off { point, may_be_change: false }));
     off.sort_unstable();
-    off.dedup();
+    // Of what several lines say of a point that counts which lets it be left out.
+    off.dedup_by_key(|off| off.point);
     off
 }
 
 /// Those of [`off_lines`] about which lines between neighbours are off by more than so many deviations `most` of what these are usually off by,
 /// the roughest first.
-pub(crate) fn roughest(lines: &Lines, y: &[f64], least: f64, most: f64) -> Vec<usize> {
+pub(crate) fn roughest(lines: &Lines, y: &[f64], least: f64, most: f64) -> Vec<Off> {
     let logs = logs_of(y);
     let mut off: Vec<f64> = lines.0.iter().flat_map(|line| &line.triples).map(|triple| triple.offset(&logs)).collect();
     if off.len() < 3 {
@@ -226,8 +246,8 @@ pub(crate) fn roughest(lines: &Lines, y: &[f64], least: f64, most: f64) -> Vec<u
     if (0..y.len()).all(|i| mean(i) <= limit) {
         return Vec::new();
     }
-    let mut rough: Vec<usize> = off_lines(lines, y, least).into_iter().filter(|&i| mean(i) > limit).collect();
-    rough.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)));
+    let mut rough: Vec<Off> = off_lines(lines, y, least).into_iter().filter(|off| mean(off.point) > limit).collect();
+    rough.sort_by(|a, b| mean(b.point).total_cmp(&mean(a.point)));
     rough
 }
 

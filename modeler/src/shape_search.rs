@@ -185,14 +185,9 @@ fn search_as(
         let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
         reweigh(&values, power, &mut weights);
     }
-    let coefficient_price = coefficient_price(y.len());
+    let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
     let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price, extent }.run(workspace);
     hypotheses.with_screen(y, extent != Extent::Usual, run).unwrap_or_default()
-}
-
-/// What a coefficient costs in the criterion of so many points.
-pub(crate) fn coefficient_price(points: usize) -> f64 {
-    (points as f64).ln() + COEFFICIENT_PRICE
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same

@@ -519,8 +519,7 @@ impl Model {
     /// are sure of where intervals are too narrow, which is far beyond the measurements.
     #[must_use]
     pub(crate) fn least_at(&self, x: &[f64], of: Together) -> f64 {
-        let twins = self.that_holds_at(x).uncertainty.twins.iter();
-        twins.map(|(constant, terms)| value_at(*constant, terms, x)).fold(self.least_of_rivals_at(x, of), f64::min)
+        self.that_holds_at(x).span_at(x).0.min(self.least_of_rivals_at(x, of))
     }
 
     /// [`Self::least_at`] of shapes that measurements might tell apart, whose growth may be another one.

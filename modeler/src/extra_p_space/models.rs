@@ -131,7 +131,7 @@ fn uncertainty(chosen: &Chosen, y: &[f64], range: Vec<(f64, f64)>) -> Uncertaint
         covariance,
         freedom,
         rivals: Vec::new(),
-        twins: Vec::new(),
+        centre: None,
         left_out: Vec::new(),
         open: Vec::new(),
         misfit: 0.0,

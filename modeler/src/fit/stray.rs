@@ -10,8 +10,8 @@ use crate::effort::Workspace;
 use crate::experiment::Experiment;
 use crate::model::Warning;
 use crate::priors::Prior;
-use crate::robust::{self, MEDIAN_OF_NORMAL};
-use crate::roughness::{self, median};
+use crate::robust;
+use crate::roughness::{self, MEDIAN_OF_NORMAL, Off, median};
 use crate::shape_search::{self, Candidate};
 use crate::warning::{self, warning};
 
@@ -33,36 +33,38 @@ const GAIN: f64 = 16.0;
 /// A repetition is left out that is so many times the median of its point, and farther above it than so many deviations of all repetitions
 /// from theirs, where it has so many siblings and of so many values one at most is such: more are the noise's tail. Of 25 values with
 /// exponential noise, of any level, 1 % lose one then.
-const ABOVE_SIBLINGS: f64 = 1.5;
+const OFF_SIBLINGS: f64 = 1.5;
 const DEVIATIONS: f64 = 10.0;
-const SIBLINGS: usize = 2;
+const SIBLINGS_LEFT: usize = 2;
 const FOR_ONE: usize = 20;
 /// Of a shape that effort gives so many more points are needed than it has coefficients.
-const LEAST_LEFT: usize = 4;
+const LEAST_LEFT: usize = 3;
 
 /// The data without the repetitions that went astray, if some did; with a warning.
 pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &'d Data<'a>) -> Cow<'d, Data<'a>> {
     let by_point: Vec<&[(usize, f64)]> = data.observations.chunk_by(|a, b| a.0 == b.0).collect();
-    let above = |o: &(usize, f64)| (o.1 / data.medians[o.0]).ln();
-    let has_siblings = |o: &(usize, f64)| by_point[o.0].len() > SIBLINGS && data.medians[o.0] > 0.0;
-    // The middle one of an odd number of repetitions is its point's median and says nothing.
-    let off = data.observations.iter().filter(|o| has_siblings(o)).map(|o| above(o).abs()).filter(|off| *off > 0.0);
-    let mut off: Vec<f64> = off.collect();
-    if off.is_empty() || !(off.iter().fold(0.0, |most: f64, off| most.max(*off)) > ABOVE_SIBLINGS.ln()) {
+    let off = |o: &(usize, f64)| (o.1 / data.medians[o.0]).ln().abs();
+    let has_siblings = |o: &(usize, f64)| by_point[o.0].len() > SIBLINGS_LEFT && data.medians[o.0] > 0.0;
+    let mut sizes: Vec<f64> = data.observations.iter().filter(|o| has_siblings(o)).map(off).collect();
+    if !sizes.iter().any(|off| *off > OFF_SIBLINGS.ln()) {
         return Cow::Borrowed(data);
     }
-    let limit = ABOVE_SIBLINGS.ln().max(DEVIATIONS * median(&mut off) / MEDIAN_OF_NORMAL);
-    let is_astray = |o: &(usize, f64)| has_siblings(o) && above(o) > limit;
+    // The middle one of an odd number of repetitions is its point's median, and says nothing.
+    let middles = by_point.iter().filter(|point| point.len() > SIBLINGS_LEFT && point.len() % 2 == 1).count();
+    sizes.sort_by(f64::total_cmp);
+    sizes.drain(..middles);
+    let limit = OFF_SIBLINGS.ln().max(DEVIATIONS * median(&mut sizes) / MEDIAN_OF_NORMAL);
+    let is_astray = |o: &(usize, f64)| o.1 > 0.0 && has_siblings(o) && off(o) > limit;
     let astray: Vec<(usize, f64)> = data.observations.iter().filter(|o| is_astray(o)).copied().collect();
-    if astray.is_empty() || astray.len() * FOR_ONE > data.observations.len() {
+    if astray.is_empty() || astray.len() > (data.observations.len() / FOR_ONE).max(1) {
         return Cow::Borrowed(data);
     }
     let mut rest = data.without_observations(is_astray);
     for (i, time) in astray {
         let message = format!(
-            "A repetition at {} took {:.1} times as long as the median there, and was left out.",
+            "A repetition at {} took {} the median there, and was left out.",
             place(experiment, data.points[i]),
-            time / data.medians[i]
+            times(time / data.medians[i])
         );
         rest.warnings.push(warning(warning::ASTRAY, message));
     }
@@ -70,49 +72,71 @@ pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &
 }
 
 /// The data without the times that are far off the shape of the effort, where some are; with a warning each. Where the shape is known, the
-/// times that follow it say how far is far. Not one above it at the largest values of all parameters: nothing tells it from a change of
-/// behaviour.
+/// times that follow it say how far is far. Not one above it at the largest value of a parameter, which nothing tells from a change of
+/// behaviour, and not where all repetitions say the same.
 pub(super) fn without_strays_of<'a>(experiment: &Experiment, data: &Data<'a>, prior: &Prior) -> Option<Data<'a>> {
-    let most = data.observations.len() / ONE_POINT_OF;
+    let most = (data.observations.len() / ONE_POINT_OF).max(1);
     let basis = prior.fullest();
-    if most == 0 || data.points.len() < basis.len() + LEAST_LEFT {
+    if data.points.len() < basis.len() + LEAST_LEFT {
         return None;
     }
     let (columns, y) = (data.columns(basis), data.values());
     let off = |fitted: &[f64]| -> Vec<f64> { y.iter().zip(fitted).map(|(y, f)| (y / f).ln()).collect() };
+    // A zero is no failed run: where it is one its repetitions say so.
     let is_large = |off: &f64| off.is_finite() && off.abs() > ASTRAY.ln();
     if !off(&LeastSquares::of(&columns, &y).fitted).iter().any(is_large) {
         return None;
     }
     let fitted = LeastSquares::of(&columns, &robust::winsorised(&columns, &y)).fitted;
     let off = off(&fitted);
-    let mut sizes: Vec<f64> = off.iter().map(|off| off.abs()).collect();
+    let mut sizes: Vec<f64> = off.iter().map(|off| off.abs()).filter(|off| off.is_finite()).collect();
+    if sizes.is_empty() {
+        return None;
+    }
     let limit = ASTRAY.ln().max(DEVIATIONS * median(&mut sizes) / MEDIAN_OF_NORMAL);
     let range = data.range();
-    let is_last = |i: usize| data.points[i].iter().zip(&range).all(|(x, (_, high))| x == high);
-    let is_astray = |(o, off): (&(usize, f64), &f64)| off.abs() > limit && !(*off > 0.0 && is_last(o.0));
-    let astray: Vec<(&(usize, f64), f64)> = data
-        .observations
-        .iter()
-        .zip(&fitted)
-        .zip(&off)
-        .filter(|((o, _), off)| is_astray((o, off)))
-        .map(|((o, f), _)| (o, *f))
-        .collect();
+    let is_last = |i: usize| data.points[i].iter().zip(&range).any(|(x, (low, high))| x == high && low < high);
+    let is_far = |i: usize, off: f64| is_large(&off) && off.abs() > limit && !(off > 0.0 && is_last(i));
+    let far: Vec<bool> = data.observations.iter().zip(&off).map(|(o, off)| is_far(o.0, *off)).collect();
+    let is_astray = |k: &usize| {
+        let i = data.observations[*k].0;
+        far[*k] && !comes_again(data, i, |o| data.observations.iter().zip(&far).any(|(other, far)| *far && other == o))
+    };
+    let astray: Vec<((usize, f64), f64)> =
+        (0..far.len()).filter(is_astray).map(|k| (data.observations[k], fitted[k])).collect();
     if astray.is_empty() || astray.len() > most {
         return None;
     }
-    let mut rest = data.without_observations(|o| astray.iter().any(|(astray, _)| *astray == o));
+    let mut rest = data.without_observations(|o| astray.iter().any(|(astray, _)| astray == o));
     rest.warnings.extend(astray.iter().map(|((i, time), expected)| {
-        left_out(&place(experiment, data.points[*i]), time / expected, "what the shape of the effort gives")
+        left_out(&place(experiment, data.points[*i]), time / *expected, "what the shape of the effort gives")
     }));
     Some(rest)
 }
 
+/// Whether a time is so many times, or one of so many parts of, what is expected.
+fn is_off(time: f64, expected: f64, times: f64) -> bool {
+    time > times * expected || times * time < expected
+}
+
+/// Whether all of several repetitions at point `i` are as far off, so that nothing happened to one run.
+fn comes_again(data: &Data, i: usize, is_off: impl Fn(&(usize, f64)) -> bool) -> bool {
+    let mut there = data.observations.iter().filter(|o| o.0 == i);
+    there.clone().count() > 1 && there.all(is_off)
+}
+
 /// The warning that a time was left out that is so many times what is expected.
-fn left_out(place: &str, times: f64, expected: &str) -> Warning {
-    let digits = if times < 1.0 { 2 } else { 1 };
-    warning(warning::ASTRAY, format!("At {place} it is {times:.digits$} times {expected} there, and was left out."))
+fn left_out(place: &str, share: f64, expected: &str) -> Warning {
+    warning(warning::ASTRAY, format!("At {place} it is {} {expected} there, and was left out.", times(share)))
+}
+
+/// A factor in words.
+fn times(factor: f64) -> String {
+    match factor {
+        f if f < 0.01 => "less than a hundredth of".to_owned(),
+        f if f < 1.0 => format!("{f:.2} times"),
+        f => format!("{f:.1} times"),
+    }
 }
 
 /// The coordinates of a point with their names.
@@ -128,7 +152,7 @@ impl<'a> Fitter<'a> {
         let mut rest = Cow::Borrowed(data);
         for _ in 0..(data.points.len() / ONE_POINT_OF).max(1) {
             let Some((i, expected)) = self.stray(&rest, workspace) else { break };
-            let mut without = rest.without_point(i);
+            let mut without = rest.without_observations(|o| o.0 == i && is_off(o.1, expected, ASTRAY));
             let (place, times) = (place(self.experiment, rest.points[i]), rest.levels()[i] / expected);
             without.warnings.push(left_out(&place, times, "what the function of the other points gives"));
             without.warnings.extend(super::few_points(without.points.len()));
@@ -140,7 +164,8 @@ impl<'a> Fitter<'a> {
     /// The point of the time that is farthest astray, and what the function of the others gives there.
     fn stray(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<(usize, f64)> {
         let (n, y) = (data.points.len(), data.levels());
-        if n < FEW.0 || n <= self.options.minimum_points || y.contains(&0.0) {
+        let zeros = y.iter().filter(|y| **y == 0.0).count();
+        if n < FEW.0 || n <= self.options.minimum_points || zeros > (n / ONE_POINT_OF).max(1) {
             return None;
         }
         let hypotheses = self.hypotheses(data);
@@ -154,16 +179,21 @@ impl<'a> Fitter<'a> {
         }
         let power = data.weight_power();
         let whole = shape_search::search(&hypotheses, y, power, &mut workspace.searched).into_iter().next()?;
-        let mut without = |i: usize| -> Option<(usize, Candidate)> {
-            let rest = data.restricted(|x| x != data.points[i]);
+        let mut without = |off: Off| -> Option<(Off, Candidate)> {
+            let rest = data.restricted(|x| x != data.points[off.point]);
             let found = shape_search::search(&self.hypotheses(&rest), rest.levels(), power, &mut workspace.searched);
-            Some((i, found.into_iter().next()?))
+            Some((off, found.into_iter().next()?))
         };
-        let asked = asked.into_iter().filter_map(&mut without);
-        let (i, best) = asked.min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
+        let gains = |found: &(Off, Candidate)| found.1.score + GAIN < whole.score;
+        let found: Vec<(Off, Candidate)> = asked.into_iter().filter_map(&mut without).filter(gains).collect();
+        // Where behaviour may have changed its neighbours are not to blame for it.
+        if found.iter().any(|(off, _)| off.may_be_change) {
+            return None;
+        }
+        let (Off { point: i, .. }, best) = found.into_iter().min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
         let expected = best.at(data.points[i]);
         let least = if are_few { ASTRAY } else { ASTRAY_OF_MANY };
-        let is_astray = y[i] > least * expected || least * y[i] < expected;
-        (best.score + GAIN < whole.score && is_astray).then_some((i, expected))
+        (is_off(y[i], expected, least) && !comes_again(data, i, |o| is_off(o.1, expected, ASTRAY)))
+            .then_some((i, expected))
     }
 }

@@ -250,7 +250,7 @@ impl<'a> Doubts<'a> {
             experiment,
             target: target.to_vec(),
             of_all: unmeasured(experiment, target),
-            of_times: off_all_lines(experiment, target).or_else(|| beyond(experiment, target, "the shape comes")),
+            of_times: joined(beyond(experiment, target, "the shape comes"), off_all_lines(experiment, target)),
         }
     }
 
@@ -302,7 +302,12 @@ pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<Strin
             percent(share)
         )
     });
-    let both: Vec<String> = is_far.into_iter().chain(off_all_lines(experiment, &costs.target)).collect();
+    joined(is_far, off_all_lines(experiment, &costs.target))
+}
+
+/// Both sentences, where there is one.
+fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    let both: Vec<String> = first.into_iter().chain(second).collect();
     (!both.is_empty()).then(|| both.join(" "))
 }
 

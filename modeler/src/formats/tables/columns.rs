@@ -118,15 +118,18 @@ impl Reader for Columns {
             unnamed.row(&cells);
             Ok(())
         };
-        let mut refused: Option<(ReadError, Vec<usize>)> = None;
+        let mut refused: Option<(ReadError, Further)> = None;
         for (number, record) in reader.from_reader(stream).into_byte_records().enumerate() {
-            let record =
-                record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
+            let record = match record {
+                Ok(record) => record,
+                Err(_) if refused.is_some() => break,
+                Err(e) => return Err(ReadError::malformed(Place::file(&name), format!("this is no table: {e}"))),
+            };
             let line = record.position().map_or(0, |p| p.line() as usize);
             match (read(number, line, &record), &mut refused) {
                 (Ok(()), _) => {}
-                (Err(error), None) => refused = Some((error, Vec::new())),
-                (Err(_), Some((_, further))) => further.push(line),
+                (Err(error), None) => refused = Some((error, Further::default())),
+                (Err(_), Some((_, further))) => further.add(line),
             }
         }
         if let Some((error, further)) = refused {
@@ -306,23 +309,36 @@ pub(super) fn is_rule(cells: &[String]) -> bool {
     cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)))
 }
 
-/// The lines of further rows that are named beside the first that cannot be read.
-const NAMED: usize = 8;
+/// Rows that cannot be read, beside the first one: how many, and the lines of the first few.
+#[derive(Default)]
+struct Further {
+    rows: usize,
+    lines: Vec<usize>,
+}
+
+impl Further {
+    /// Lines that are named.
+    const NAMED: usize = 8;
+
+    fn add(&mut self, line: usize) {
+        self.rows += 1;
+        if self.lines.len() < Self::NAMED {
+            self.lines.push(line);
+        }
+    }
+}
 
 /// The error of the first row that cannot be read, where others cannot either.
-fn with_further(mut error: ReadError, lines: &[usize]) -> ReadError {
-    if lines.is_empty() {
-        return error;
-    }
-    let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
-    let more = if lines.len() > NAMED { format!(" and {} more", lines.len() - NAMED) } else { String::new() };
-    let rows = if lines.len() == 1 {
-        "The row of another line cannot be read either"
-    } else {
-        "The rows of other lines cannot be read either"
+fn with_further(mut error: ReadError, further: &Further) -> ReadError {
+    let named: Vec<String> = further.lines.iter().map(usize::to_string).collect();
+    let said = match (further.rows, further.rows - named.len()) {
+        (0, _) => return error,
+        (1, _) => format!("The row at line {} cannot be read either", named[0]),
+        (_, 0) => format!("The rows at lines {} cannot be read either", named.join(", ")),
+        (_, more) => format!("The rows at lines {} and {more} more cannot be read either", named.join(", ")),
     };
     let advice = error.advice.as_deref().map_or(String::new(), |advice| format!("{advice}. "));
-    error.advice = Some(format!("{advice}{rows}: {}{more}", named.join(", ")).into());
+    error.advice = Some((advice + &said).into());
     error
 }
 
@@ -465,7 +481,9 @@ impl Table<'_> {
         }
         let is_value = matches!(self.roles[column], Some(Role::Metric(..) | Role::Value));
         if let (true, Some(seconds)) = (is_value, seconds_of_clock(cell)) {
-            return format!("Write seconds, here {seconds}");
+            let parts =
+                if cell.matches(':').count() == 2 { "hours, minutes and seconds" } else { "minutes and seconds" };
+            return format!("Write seconds: {seconds} if these are {parts}");
         }
         let is_text = cell.parse::<f64>().is_err() && !is_nothing(cell);
         // Below numbers it is a measurement that failed.

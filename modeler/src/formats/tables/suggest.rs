@@ -162,9 +162,10 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
             // A measurement that failed may have left a text.
             is_number: {
-                let numbers = whole.iter().filter(|row| is_quantity(&row[i]));
+                let numbers = whole.iter().filter(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]));
                 2 * numbers.count() > whole.len()
             },
+            is_quantity: 2 * whole.iter().filter(|row| is_quantity(&row[i])).count() > whole.len(),
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
             recurs: {
@@ -202,12 +203,15 @@ fn is_quantity(cell: &str) -> bool {
         || seconds_of_clock(cell).is_some()
 }
 
-/// The seconds of a duration that is written as `1:02:03.5`.
+/// The seconds of a duration that is written as `1:02:03.5`, hours before minutes before seconds.
 pub(super) fn seconds_of_clock(cell: &str) -> Option<f64> {
-    let parts: Option<Vec<f64>> = cell.split(':').map(|part| part.parse().ok().filter(|n: &f64| *n >= 0.0)).collect();
-    parts
-        .filter(|parts| (2..=3).contains(&parts.len()))
-        .map(|parts| parts.iter().fold(0.0, |sum, part| 60.0 * sum + part))
+    let parts: Vec<&str> = cell.split(':').collect();
+    let is_plain = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_digit()) && part.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let numbers: Option<Vec<f64>> = parts.iter().map(|part| part.parse().ok().filter(|_| is_plain(part))).collect();
+    let numbers = numbers.filter(|n| (2..=3).contains(&n.len()) && n[1..].iter().all(|part| *part < 60.0))?;
+    Some(numbers.iter().fold(0.0, |sum, part| 60.0 * sum + part))
 }
 
 /// A column as far as its first cells tell.
@@ -215,6 +219,8 @@ struct Column<'a> {
     name: &'a str,
     lower: String,
     is_number: bool,
+    /// Whether its cells hold quantities, see [`is_quantity`].
+    is_quantity: bool,
     varies: bool,
     /// Whether its values come again and again, as those of a parameter do and those of a measurement do not.
     recurs: bool,
@@ -245,6 +251,8 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
     let metric = name.and_then(|_| named(&VALUES));
     let metric = metric.or_else(|| numbers().find(|c| unit_beside(c).is_some()));
     let metric = metric.or_else(|| METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word))));
+    let quantities = || columns.iter().filter(|c| c.is_quantity);
+    let metric = metric.or_else(|| METRICS.iter().find_map(|word| quantities().find(|c| c.lower.contains(word))));
     let metric = metric.or_else(|| numbers().next_back());
     let is_beside = |c: &Column| [&STATISTICS[..], &BESIDE].iter().any(|names| names.contains(&c.lower.as_str()));
     let is_of_run = |c: &Column| OF_RUNS.contains(&c.lower.as_str());
@@ -293,7 +301,10 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
     }
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
     let holds_parameters = |c: &Column| are_named && c.lower == "command";
-    let is_callpath = |c: &&Column| !c.is_number && !is_of_run(c) && c.varies && !is_told(c) && !holds_parameters(c);
+    let is_metric_of_list = |c: &Column| metric.is_some_and(|m| m.name == c.name);
+    let is_callpath = |c: &&Column| {
+        !c.is_number && !is_of_run(c) && !is_metric_of_list(c) && c.varies && !is_told(c) && !holds_parameters(c)
+    };
     let names = columns.iter().filter(is_callpath).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.listed())));
     list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.listed())));
@@ -355,6 +366,10 @@ mod tests {
         );
         assert_eq!(of("p;time\n2;306.8 ms\n4;412.1 ms\n").unwrap(), "p=parameter,time=metric");
         assert_eq!(of("p,elapsed\n2,00:05:00\n4,00:07:30\n").unwrap(), "p=parameter,elapsed=metric");
+        assert_eq!(
+            of("variant,size,p,time\n2d,4 KB,2,5\n3d,8 KB,4,6\n").unwrap(),
+            "p=parameter,time=metric,variant=callpath,size=callpath"
+        );
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
         assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
