@@ -186,11 +186,12 @@ impl<'a> Fitter<'a> {
         };
         let gains = |found: &(Off, Candidate)| found.1.score + GAIN < whole.score;
         let found: Vec<(Off, Candidate)> = asked.into_iter().filter_map(&mut without).filter(gains).collect();
+        let (off, best) = found.iter().min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
+        let i = off.point;
         // Where behaviour may have changed its neighbours are not to blame for it.
-        if found.iter().any(|(off, _)| off.may_be_change) {
+        if found.iter().any(|(off, other)| off.may_be_change && other.score < best.score + GAIN) {
             return None;
         }
-        let (Off { point: i, .. }, best) = found.into_iter().min_by(|a, b| a.1.score.total_cmp(&b.1.score))?;
         let expected = best.at(data.points[i]);
         let least = if are_few { ASTRAY } else { ASTRAY_OF_MANY };
         (is_off(y[i], expected, least) && !comes_again(data, i, |o| is_off(o.1, expected, ASTRAY)))
