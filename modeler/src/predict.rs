@@ -128,8 +128,8 @@ const FURTHEST: f64 = 11.0;
 const FURTHEST_OF_ALL: f64 = 1e6;
 /// What rivals on one side of the value count for in the variance there. Two, since a variable that varies as far to either side has half of
 /// its variance from each; and twice that, since the few rivals that are kept are not all shapes: with 1, 2, 3 and 4 in turn, intervals of
-/// 90 % held 69 to 90, 74 to 92, 77 to 92 and 79 to 92 % of new measurements of what was measured along one line or on a grid
-/// (`--example coverage`, docs/accuracy.md).
+/// 90 % held 69 to 90, 74 to 92, 77 to 92 and 79 to 92 % of new measurements of what was measured along one line or on a grid, before the
+/// furthest shape limited them (`--example coverage`, docs/accuracy.md).
 const OF_ONE_SIDE: f64 = 4.0;
 /// So many times as far as the furthest of them, in logarithms, shapes are not taken to go.
 const BEYOND_RIVALS: f64 = 1.5;
