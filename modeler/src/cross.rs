@@ -6,7 +6,7 @@
 //! sum `Σ F_l - (d-1) v` as c falls without end, and of others in between or beyond. Three of them are functions of cost: sum, product,
 //! and the product above the largest c for which no coefficient is below zero.
 
-use crate::model::{Scale, Term};
+use crate::model::{Scale, Term, value_at};
 
 /// What is left of a difference of like numbers below this share of them is their rounding.
 const ROUNDING: f64 = 1e-9;
@@ -33,7 +33,7 @@ pub(crate) fn centre(points: &[&[f64]]) -> Option<Vec<f64>> {
 /// The least and the most at `x` of the functions that have the values of `constant` and `terms` on all lines through `centre`: these
 /// themselves, and sum, product and product above a constant of the lines, as far as their coefficients are not below zero.
 pub(crate) fn span(centre: &[f64], constant: f64, terms: &[Term], x: &[f64]) -> (f64, f64) {
-    let at = |x: &[f64]| constant + terms.iter().map(|t| t.at(x)).sum::<f64>();
+    let at = |x: &[f64]| value_at(constant, terms, x);
     let (own, value) = (at(x), at(centre));
     if value <= 0.0 || terms.iter().any(|t| t.scale != Scale::One) {
         return (own, own);

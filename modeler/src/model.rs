@@ -343,7 +343,7 @@ impl Model {
         if let Some(segment) = self.segment_at(x) {
             return segment.at(x);
         }
-        self.constant + self.terms.iter().map(|t| t.at(x)).sum::<f64>()
+        value_at(self.constant, &self.terms, x)
     }
 
     /// The values at `points`, as [`Self::at`] gives them, each factor computed once for each value of its parameter.
@@ -397,6 +397,11 @@ impl Term {
             Scale::Remote(parameter) => self.coefficient * ((x[parameter] - 1.0) / x[parameter]),
         }
     }
+}
+
+/// The value at `x` of a constant and terms.
+pub(crate) fn value_at(constant: f64, terms: &[Term], x: &[f64]) -> f64 {
+    constant + terms.iter().map(|t| t.at(x)).sum::<f64>()
 }
 
 /// A model's value at a point, with the interval that holds a new measurement with probability [`Prediction::level`].

@@ -4,7 +4,7 @@
 //! noise of `noise.rs`, whose distribution function has a closed form.
 
 use crate::cross;
-use crate::model::{Model, Prediction, Term, Uncertainty};
+use crate::model::{Model, Prediction, Term, Uncertainty, value_at};
 use crate::noise::{Noise, PossibleNoise};
 
 impl Model {
@@ -54,7 +54,7 @@ impl Model {
         let end = |level: f64, shapes: Shapes| {
             let all = at_level(level, known.hypot(shapes.variance.exp_m1().sqrt()));
             let furthest = at_level(level, known).abs() + BEYOND_RIVALS * shapes.furthest;
-            all.clamp(-furthest, furthest)
+            all.max(-furthest).min(furthest)
         };
         let (below, above) = if value > 0.0 { self.shapes_at(x, least, most) } else { Default::default() };
         let (lower, upper) = (end((1.0 - level) / 2.0, below), end((1.0 + level) / 2.0, above));
@@ -70,9 +70,9 @@ impl Model {
 
     /// The same of another function of the same points.
     fn span_of(&self, constant: f64, terms: &[Term], x: &[f64]) -> (f64, f64) {
-        let alone = || constant + terms.iter().map(|t| t.at(x)).sum::<f64>();
-        let span = self.uncertainty.centre.as_ref().map(|centre| cross::span(centre, constant, terms, x));
-        let (least, most) = span.unwrap_or_else(|| (alone(), alone()));
+        let alone = || (value_at(constant, terms, x), value_at(constant, terms, x));
+        let centre = self.uncertainty.centre.as_ref();
+        let (least, most) = centre.map_or_else(alone, |centre| cross::span(centre, constant, terms, x));
         (least.max(0.0), most.max(0.0))
     }
 
@@ -226,6 +226,24 @@ mod tests {
             let prediction = model.predict(&[t], 0.9);
             assert!((prediction.lower..prediction.upper).contains(&seconds(t)), "{t}: {prediction:?}");
         }
+    }
+
+    /// A rival above the value says nothing of what is below it, and the interval goes not much farther than it.
+    #[test]
+    fn rivals_widen_the_interval_on_their_own_side() {
+        let mut model = model_of_time(&measured(|_| 1000.0, |_| 2.0));
+        let alone = model.predict(&[16.0], 0.9);
+        let with = |model: &mut Model, rival: f64| {
+            model.uncertainty.rivals = vec![(1.0, rival, Vec::new())];
+            model.predict(&[16.0], 0.9)
+        };
+        let above = with(&mut model, 6.0);
+        assert_eq!((above.value, above.lower), (alone.value, alone.lower));
+        let furthest = 3_f64.powf(1.5) * alone.upper;
+        assert!(above.upper > 6.0 && above.upper < 1.01 * furthest, "{above:?}, {furthest}");
+        let below = with(&mut model, 1.0);
+        assert_eq!(below.upper, alone.upper);
+        assert!(below.lower < 1.0 && below.lower > 0.99 * alone.lower / 2_f64.powf(1.5), "{below:?}");
     }
 
     #[test]

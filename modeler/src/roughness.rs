@@ -189,7 +189,7 @@ pub(crate) fn offsets(lines: &Lines, y: &[f64], l: usize) -> Vec<(f64, f64)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Off {
     pub point: usize,
-    /// Whether behaviour may change there, and not one run be off: at the last value of a parameter along the only line.
+    /// Whether behaviour may change there, and not one run be off: it is the last of a line, and no line that goes on says that it is off.
     pub may_be_change: bool,
 }
 

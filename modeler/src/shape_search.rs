@@ -10,7 +10,7 @@ use crate::coefficients::measured_weights;
 use crate::effort::EXPLAINS;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
-use crate::model::{Role, Scale, Term};
+use crate::model::{Role, Scale, Term, value_at};
 use crate::screen::{Axis, Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
 use crate::wide::wide;
 use smallvec::SmallVec;
@@ -77,7 +77,7 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// Value at `x`.
     pub fn at(&self, x: &[f64]) -> f64 {
-        self.constant + self.terms.iter().map(|term| term.at(x)).sum::<f64>()
+        value_at(self.constant, &self.terms, x)
     }
 
     /// Whether it gives the values without any noise.

@@ -3,7 +3,7 @@
 use crate::compare::{Ratio, Side};
 pub use crate::evidence::Evidence;
 use crate::evidence::{evidence, grows_faster};
-use crate::model::{Growth, Method, Model, Prediction, Term};
+use crate::model::{Growth, Method, Model, Prediction, Term, value_at};
 
 /// Shares of the total below this are not growth at the scale where they are judged, as for [`Model::growth`].
 const MATTERS: f64 = 0.01;
@@ -468,7 +468,7 @@ impl Model {
         let apart = |doubling: i32| {
             let mut x = corner.to_vec();
             x[parameter] *= 2_f64.powi(doubling);
-            let ratio = (constant + terms.iter().map(|t| t.at(&x)).sum::<f64>()) / self.at(&x);
+            let ratio = value_at(*constant, terms, &x) / self.at(&x);
             // What falls to nothing, or below, is as far away as can be; two that both do are not apart.
             let distance = match ratio {
                 r if r.is_nan() => 0.0,
@@ -530,14 +530,10 @@ impl Model {
     }
 }
 
-fn value_at(constant: f64, terms: &[Term], x: &[f64]) -> f64 {
-    constant + terms.iter().map(|t| t.at(x)).sum::<f64>()
-}
-
 /// Leading growth in one parameter of a constant and terms.
 fn leading(constant: f64, terms: &[Term], parameter: usize, corner: &[f64]) -> Growth {
     let still = Growth { exponent: 0.into(), log_exponent: 0 };
-    let total = (constant + terms.iter().map(|t| t.at(corner)).sum::<f64>()).abs();
+    let total = value_at(constant, terms, corner).abs();
     let of = |term: &Term| {
         let factor = term.factors.iter().find(|f| f.parameter == parameter);
         factor.map_or(still, |f| Growth { exponent: f.exponent, log_exponent: f.log_exponent })

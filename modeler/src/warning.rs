@@ -147,8 +147,8 @@ pub const ALL: &[Explanation] = &[
         text: "One function follows all times of a call path but one, or few of many, which is much longer than it gives there, as \
                where something disturbed that run, or much shorter, as where it failed. Such a time would decide the function, \
                so the model is that of the others. Measure that point again: if the time comes back, it is the program's. Of \
-               repetitions one is left out that is 1.5 times and more what the others at its point take, where it lies ten times as \
-               far above them as repetitions usually lie apart.",
+               repetitions one is left out that is off by 1.5 times and more what the others at its point take, where it lies ten \
+               times as far off them as repetitions usually lie apart.",
     },
 ];
 

@@ -1,5 +1,5 @@
 //! Times gone astray, as one run that was disturbed or failed makes them. They are left out of the fit, each with a warning: a repetition far
-//! above its siblings, the time of a point far off the function that is found without it, and where effort gives the shape, one far off that.
+//! off its siblings, the time of a point far off the function that is found without it, and where effort gives the shape, one far off that.
 
 use std::borrow::Cow;
 
@@ -30,9 +30,9 @@ const ONE_POINT_OF: usize = 12;
 /// 0, 2.5, 4.2 and 1.9 %.
 const GAIN: f64 = 16.0;
 
-/// A repetition is left out that is so many times the median of its point, and farther above it than so many deviations of all repetitions
-/// from theirs, where it has so many siblings and of so many values one at most is such: more are the noise's tail. Of 25 values with
-/// exponential noise, of any level, 1 % lose one then.
+/// A repetition is left out that is so many times the median of its point, or one of so many parts of it, and farther off it than so many
+/// deviations of all repetitions from theirs, where it has so many siblings and is the only such one or one of so many values: more are the
+/// noise's tail.
 const OFF_SIBLINGS: f64 = 1.5;
 const DEVIATIONS: f64 = 10.0;
 const SIBLINGS_LEFT: usize = 2;
@@ -146,8 +146,8 @@ fn place(experiment: &Experiment, point: &[f64]) -> String {
 }
 
 impl<'a> Fitter<'a> {
-    /// The data without the points whose time went astray, if some did; with a warning each. Not the last one along all parameters: nothing
-    /// tells it from a change of behaviour.
+    /// The data without the points whose time went astray, if some did; with a warning each. Not the last one of a single line: nothing tells it
+    /// from a change of behaviour.
     pub(super) fn without_stray<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
         let mut rest = Cow::Borrowed(data);
         for _ in 0..(data.points.len() / ONE_POINT_OF).max(1) {

@@ -152,8 +152,12 @@ fn on_lines(names: &[&str]) -> String {
     )
 }
 
+fn points(experiment: &Experiment) -> Vec<&[f64]> {
+    experiment.points.iter().map(Vec::as_slice).collect()
+}
+
 fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let points = points(experiment);
     let centre = cross::centre(&points)?;
     let is_off = |&l: &usize| target[l] != centre[l] && points.iter().any(|point| point[l] != centre[l]);
     let off: Vec<usize> = (0..target.len()).filter(is_off).collect();
@@ -184,7 +188,7 @@ fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
 /// ```
 #[must_use]
 pub fn left_open(experiment: &Experiment, models: &[Model]) -> Option<String> {
-    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let points = points(experiment);
     let names = |of: &[usize]| of.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>();
     if let Some(together) = cross::together(&points) {
         return Some(change_together(&names(&together)));
@@ -206,7 +210,7 @@ fn change_together(names: &[&str]) -> String {
 /// That the target is where parameters do not change together that do at all points, in a sentence; nothing where that is not so, or where
 /// they do not follow a power of each other, so that nothing says whether it is.
 fn apart(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    let points: Vec<&[f64]> = experiment.points.iter().map(Vec::as_slice).collect();
+    let points = points(experiment);
     let together = cross::together(&points)?;
     let first = together[0];
     let by_first = |a: &&&[f64], b: &&&[f64]| a[first].total_cmp(&b[first]);

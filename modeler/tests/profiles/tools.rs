@@ -515,6 +515,20 @@ fn tables_of_other_shapes_are_read_too() {
     assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
     assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
     assert!(error("p,t\n1,2\n", "p=parameter,t=value").contains(". Write t=metric, or give the column with the names"));
+    // Of rows that cannot be read the first is told, and where the others are.
+    let failed = error("p,t\n1,2\n2,x\n4,8\n8,y\n16,1:02:03\n", "p=parameter,t=metric");
+    assert!(
+        failed.starts_with("input:3:2: `x` ") && failed.ends_with("The rows at lines 5, 6 cannot be read either."),
+        "{failed}"
+    );
+    let many: String = (0..12).map(|p| format!("{p},x\n")).collect();
+    let failed = error(&format!("p,t\n{many}"), "p=parameter,t=metric");
+    assert!(
+        failed.ends_with("The rows at lines 3, 4, 5, 6, 7, 8, 9, 10 and 3 more cannot be read either."),
+        "{failed}"
+    );
+    let clock = error("p,t\n1,1:02:03\n", "p=parameter,t=metric");
+    assert!(clock.contains("Write seconds: 3723 if these are hours, minutes and seconds"), "{clock}");
     // Values of two columns would be repetitions of one another.
     let twice = error("a title\np,t,t\n1,2,3\n", "p=parameter,t=metric");
     assert!(twice.starts_with("input:2:3: the header names the column `t` twice"), "{twice}");
