@@ -434,10 +434,7 @@ pub(crate) fn searched_model(
         (weight, constant, terms)
     };
     model.uncertainty.rivals = weighed.map(rival).collect();
-    // That of all points of the layout, since one that was left out may be it.
-    let layout = &experiment.layouts[data.layout].points;
-    let points: Vec<&[f64]> = layout.iter().map(|&i| experiment.points[i as usize].as_slice()).collect();
-    model.uncertainty.centre = cross::centre(&points);
+    model.uncertainty.centre = cross::centre(&data.points);
     model
 }
 
