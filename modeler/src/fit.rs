@@ -1,5 +1,6 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
+mod first_value;
 mod pooling;
 mod shape;
 mod stray;
@@ -470,6 +471,8 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
+        let data =
+            &*if is_one_sided { first_value::without_first_value(self.experiment, data) } else { Cow::Borrowed(data) };
         let data =
             &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };

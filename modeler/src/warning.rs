@@ -52,6 +52,9 @@ pub const BOUND_BY_MEMORY: &str = "W017";
 /// A time far off what the others say was left out.
 pub const ASTRAY: &str = "W018";
 
+/// Times at one rank are apart from all others and were left out.
+pub const FIRST_VALUE: &str = "W019";
+
 /// Every diagnostic of the modeler.
 pub const ALL: &[Explanation] = &[
     Explanation {
@@ -149,6 +152,13 @@ pub const ALL: &[Explanation] = &[
                so the model is that of the others. Measure that point again: if the time comes back, it is the program's. Of \
                repetitions one is left out that is off by 1.5 times and more what the others at its point take, where it lies ten \
                times as far off them as repetitions usually lie apart.",
+    },
+    Explanation {
+        code: FIRST_VALUE,
+        title: "times at a first value of one are apart",
+        text: "Where a parameter is one, as of one rank, the call path takes less than a tenth of its time at the next value, from \
+               where on it changes by less: something does not happen there, such as messages. The model is that of larger \
+               values, and says nothing of one.",
     },
 ];
 

@@ -324,6 +324,35 @@ fn a_time_of_many_that_went_astray_is_left_out() {
     assert!(left_out <= 10, "{left_out} of 200, where 2 % were found");
 }
 
+/// One rank has nobody to send to: its time is not the function's, which is that of more ranks. Growth that is as steep all along is one.
+#[test]
+fn times_of_one_rank_that_are_apart_are_left_out() {
+    let rng = &mut StdRng::seed_from_u64(47);
+    let ranks = [1.0, 2.0, 4.0, 8.0, 16.0];
+    let functions: [&dyn Fn(f64, f64) -> f64; 3] =
+        [&|_, n| 0.01 * n, &|p, n| n / p.sqrt(), &|p, n| 1e-3 * n * p.log2()];
+    let last = [16.0, 500.0];
+    for (function, points) in
+        functions.iter().flat_map(|f| [(f, grid(&[&ranks, &SIZES])), (f, grid(&[&ranks, &[500.0]]))])
+    {
+        for repetitions in [1, 3] {
+            let mut measure =
+                |x: &[f64]| rng.random_range(0.98..1.02) * if x[0] == 1.0 { 1e-4 } else { function(x[0], x[1]) };
+            let measured = experiment(&points, &[repetitions], &mut measure);
+            let model = &fit(&measured, &Options::default()).models[0];
+            assert!(model.warnings.iter().any(|w| w.code == modeler::warning::FIRST_VALUE), "{:?}", model.warnings);
+            let off = model.at(&last) / function(last[0], last[1]) - 1.0;
+            assert!(off.abs() < 0.06, "{off}, {}", model.expression(&measured.parameters));
+        }
+    }
+    for steep in [|p: f64| p.powi(4), |p: f64| p * p * p.log2() + 0.5] {
+        let measured =
+            experiment(&grid(&[&ranks, &SIZES]), &[1], &mut |x| steep(x[0]) * x[1] * rng.random_range(0.98..1.02));
+        let model = &fit(&measured, &Options::default()).models[0];
+        assert!(model.warnings.iter().all(|w| w.code != modeler::warning::FIRST_VALUE), "{:?}", model.warnings);
+    }
+}
+
 /// Where effort gives the shape, a time far off it is left out, and one call path's failed run changes no model.
 #[test]
 fn a_time_far_off_the_shape_of_its_effort_is_left_out() {
