@@ -288,7 +288,10 @@ impl<'a> Fitter<'a> {
                 data = rest;
             }
             if let Some(left) = misfit(&data, &prior) {
-                if let Some(model) = self.fit_contradicting(series, &data, left, workspace) {
+                // A time that may be a change of behaviour tells too little of another shape.
+                if !stray::follow_but_for_few(&data, &prior)
+                    && let Some(model) = self.fit_contradicting(series, &data, left, workspace)
+                {
                     return Ok(model);
                 }
                 let message = format!("The times differ from the shape of the effort by {}.", off_by(left));

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Doubts, Table, below_zero, beyond_times, coordinate, off_the_lines, quantity, unmeasured};
+use modeler::report::{
+    Doubts, Table, below_zero, beyond_times, coordinate, left_out, off_the_lines, quantity, unmeasured,
+};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -31,6 +33,7 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
             .collect::<BTreeSet<_>>()
             .into_iter()
             .for_each(output::say);
+        left_out(&fits.models).into_iter().for_each(output::say);
         points.iter().filter_map(|at| below_zero(&experiment, &fits.models, at)).for_each(output::say);
         // What `(?)` behind an interval is about.
         let marked = |told: String| output::say(format!("(?): {told}"));

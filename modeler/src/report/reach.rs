@@ -167,6 +167,29 @@ fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
     })
 }
 
+/// Of how many of `models` times were left out since a run failed, went astray, or is apart from all others, in a sentence; nothing where none
+/// is. The models' own warnings name them.
+///
+/// ```
+/// use modeler::report::left_out;
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 80\nDATA 16\nDATA 32\nDATA 64\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// assert!(left_out(&fits.models).is_some_and(|said| said.starts_with("1 model leaves out times")));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn left_out(models: &[Model]) -> Option<String> {
+    let count = models.iter().filter(|model| !model.uncertainty.left_out.is_empty()).count();
+    let leave = if count == 1 { "leaves" } else { "leave" };
+    (count > 0).then(|| {
+        format!(
+            "{} {leave} out times of runs that failed, went astray or are apart from all others; `poise model` names them.",
+            counted(count, "model")
+        )
+    })
+}
+
 /// What the places of the points leave open, whatever was measured there, in a sentence; nothing where they leave nothing open: parameters of
 /// which each value goes with one value of the others, as in weak scaling, or that all points lie on lines along single parameters, where the
 /// shapes of some of `models` come from times alone.
