@@ -38,6 +38,11 @@ const NOISY: f64 = 0.3;
 const EXPLAINED: f64 = 0.01;
 
 impl Found {
+    /// How many coefficients other than zero it has.
+    pub fn coefficients(&self) -> usize {
+        self.terms.len() + usize::from(self.constant != 0.0)
+    }
+
     /// The function of a count's `model` of `data`.
     pub fn of_model(model: &Model, data: &Data) -> Self {
         let terms = model.terms.iter().map(|t| (t.factors.clone(), t.coefficient)).collect();

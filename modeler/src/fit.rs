@@ -143,6 +143,8 @@ struct Effort {
     stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
+    /// The parameter, if there is one, at whose value one the count is not that of `found`, which gives all others exactly.
+    apart_at_one: Option<usize>,
     /// Where no exact function was found and parameters with two values change the count: another one, and what is not known of it.
     of_two_values: Option<(Found, Warning)>,
 }
@@ -284,6 +286,14 @@ impl<'a> Fitter<'a> {
             if let Some(binding) = self.leaves_the_core(series) {
                 return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
             }
+            if let Some(l) = prior.apart_at_one {
+                data = first_value::without(
+                    self.experiment,
+                    &data,
+                    l,
+                    "the effort is not what its function at larger values gives",
+                );
+            }
             if let Some(rest) = stray::without_strays_of(self.experiment, &data, &prior) {
                 data = rest;
             }
@@ -424,6 +434,7 @@ impl<'a> Fitter<'a> {
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.
     fn searched_count(&self, data: &Data<'a>, pool: Option<&Pooled>, workspace: &mut Workspace) -> Model {
+        let data = &*first_value::without_first_value(self.experiment, data);
         let candidates = self.shapes(data, workspace);
         searched_model(self.experiment, data, Kind::Other, candidates, pool, self.options.runners_up)
     }
@@ -474,8 +485,7 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        let data =
-            &*if is_one_sided { first_value::without_first_value(self.experiment, data) } else { Cow::Borrowed(data) };
+        let data = &*first_value::without_first_value(self.experiment, data);
         let data =
             &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
@@ -612,6 +622,15 @@ impl<'a> Fitter<'a> {
 
     /// The two functions that give a count exactly which no single one explains.
     fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
+        let (metric, runners_up) = (data.series.metric, self.options.runners_up);
+        if let Some(l) = effort.apart_at_one {
+            let cut = first_value::cut(data, l)?;
+            let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
+            let found = self.functions_behind(&at_one, workspace);
+            let lower = count_model(self.experiment, &at_one, metric, &found, runners_up);
+            let upper = count_model(self.experiment, &beyond, metric, &effort.found, runners_up);
+            return Some(segments::joined(data, cut, lower, upper));
+        }
         if effort.found.first()?.residual <= segments::ROUNDED {
             return None;
         }
@@ -619,10 +638,8 @@ impl<'a> Fitter<'a> {
             let mut side = |lower: bool| {
                 let part = cut.part(data, lower);
                 let found = self.functions_behind(&part, workspace);
-                let best = found.first()?;
-                let is_sure = best.exact && best.terms.len() * segments::POINTS_PER_TERM <= part.points.len();
-                is_sure
-                    .then(|| count_model(self.experiment, &part, data.series.metric, &found, self.options.runners_up))
+                segments::is_sure(found.first()?, &part)
+                    .then(|| count_model(self.experiment, &part, metric, &found, runners_up))
             };
             let (lower, upper) = (side(true)?, side(false)?);
             Some(segments::joined(data, cut, lower, upper))
@@ -639,10 +656,37 @@ impl<'a> Fitter<'a> {
                 None => (self.function_of_few(&data.medians, &self.hypotheses(data), workspace), None),
             };
             let (repeats, best) = (data.repeats_exactly(), found.first());
+            if repeats
+                && best.is_none_or(|best| !best.exact || best.coefficients() > 1)
+                && let Some((parameter, found)) = self.function_beyond_one(data, best, workspace)
+            {
+                return Effort { found, stages: None, repeats, apart_at_one: Some(parameter), of_two_values: None };
+            }
             let is_inexact = best.is_none_or(|best| best.residual > segments::ROUNDED);
             let of_two_values =
                 (repeats && is_inexact).then(|| self.count_of_two_values(data, best, workspace)).flatten();
-            Effort { found, stages, repeats, of_two_values }
+            Effort { found, stages, repeats, apart_at_one: None, of_two_values }
+        })
+    }
+
+    /// The functions that give a count exactly but where a parameter is one, as of messages, which one rank has nobody to send to; if that is
+    /// simpler than `whole`, where this gives all values exactly.
+    fn function_beyond_one(
+        &self,
+        data: &Data<'a>,
+        whole: Option<&Found>,
+        workspace: &mut Workspace,
+    ) -> Option<(usize, Vec<Found>)> {
+        let parameters = data.points.first().map_or(0, |x| x.len());
+        (0..parameters).find_map(|l| {
+            let cut = first_value::cut(data, l)?;
+            let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
+            let found = self.functions_behind(&beyond, workspace);
+            let of_one = usize::from(at_one.medians.iter().any(|v| *v != 0.0));
+            let gives = |whole: &Found| whole.exact && whole.residual <= BEYOND_ROUNDING;
+            let is_simpler = |whole: &Found| !gives(whole) || found[0].coefficients() + of_one < whole.coefficients();
+            let is_apart = first_value::is_apart(&at_one, &beyond, found.first()?, BEYOND_ROUNDING);
+            (is_apart && whole.is_none_or(is_simpler)).then_some((l, found))
         })
     }
 
@@ -717,7 +761,7 @@ impl<'a> Fitter<'a> {
             let of_points = nonzero.hypotheses.points.iter().map(|x| zero_at_one.at(x));
             let divided: Vec<f64> = values.iter().zip(of_points).map(|(v, share)| v / share).collect();
             let found = self.function_of_few(&divided, &nonzero.hypotheses, workspace).into_iter().next()?;
-            let few = found.exact && found.terms.len() + usize::from(found.constant != 0.0) <= MOST_BESIDE_ZEROS;
+            let few = found.exact && found.coefficients() <= MOST_BESIDE_ZEROS;
             let product = few.then(|| depth::times(&found, &zero_at_one))?;
             Some(effort::exact(product.constant, product.terms))
         };

@@ -33,11 +33,13 @@ pub(crate) struct Prior {
     pub departures: Vec<Vec<Group>>,
     /// Whether that algorithm is the usual one for messages of this size. Where not, times must speak clearly for it.
     pub is_usual: bool,
+    /// The parameter, if there is one, at whose value one the effort is not that of these shapes.
+    pub apart_at_one: Option<usize>,
 }
 
 impl Prior {
     fn of(shapes: Vec<Vec<Group>>) -> Self {
-        Self { shapes, departures: Vec::new(), is_usual: false }
+        Self { shapes, departures: Vec::new(), is_usual: false, apart_at_one: None }
     }
 
     /// The shape with all groups, without those of other algorithms.
@@ -480,7 +482,7 @@ impl Operation {
         let size = |x: &[f64]| bytes.map_or(f64::INFINITY, |b| b.at(x) / visits.at(x) / communicator.at(x));
         let is_in_range = |x: &&[f64]| size(x) <= SHORT && communicator.at(x) >= MANY;
         let is_usual = self.departure == Some(Departure::Bandwidth(Levels)) && points.iter().all(is_in_range);
-        Prior { departures: departure.map_or(Vec::new(), with), shapes, is_usual }
+        Prior { departures: departure.map_or(Vec::new(), with), is_usual, ..Prior::of(shapes) }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::absorption::scaling::Change;
 use crate::build::combined;
 use crate::coefficients::{combine, weighted_fit};
 use crate::data::Data;
+use crate::effort::Found;
 use crate::model::{Method, Model, Prediction};
 use crate::roughness;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ const FINEST: f64 = 1e-7;
 pub(crate) const ROUNDED: f64 = 3e-3;
 /// A count in one segment has so many points per term at least: with four, a constant and a coefficient leave two to
 /// agree.
-pub(crate) const POINTS_PER_TERM: usize = 4;
+const POINTS_PER_TERM: usize = 4;
 
 /// A range of one parameter with the model that holds in it.
 ///
@@ -95,6 +96,11 @@ impl Cut {
     pub fn part<'a>(&self, data: &Data<'a>, lower: bool) -> Data<'a> {
         data.restricted(|x| self.is_below(x) == lower)
     }
+}
+
+/// Whether the points of `part` are enough to say that the function that gives their counts is behind them.
+pub(crate) fn is_sure(found: &Found, part: &Data) -> bool {
+    found.exact && found.terms.len() * POINTS_PER_TERM <= part.points.len()
 }
 
 impl Model {

@@ -447,6 +447,54 @@ fn counts_that_are_zero_at_one_rank_come_back() {
     }
 }
 
+/// What one rank does that is alone is not what others do: an exchange with neighbours has no function that is zero at one rank as well.
+#[test]
+fn counts_of_more_ranks_than_one_come_back() {
+    let functions: [(OfTwo, OfTwo); 3] = [
+        (&|_, _| 0.0, &|_, n| 16.0 * n),
+        (&|_, n| 3.0 * n, &|_, n| 80.0 + 16.0 * n),
+        (&|_, _| 0.0, &|p, n| 64.0 * n * p),
+    ];
+    let ranks = [1.0, 2.0, 4.0, 8.0, 16.0];
+    for (alone, with_others) in functions {
+        let truth = |p: f64, n: f64| if p == 1.0 { alone(p, n) } else { with_others(p, n) };
+        for sizes in [&[300.0][..], &[300.0, 600.0, 900.0, 1200.0, 1500.0]] {
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let exchange = builder.callpath(["main", "MPI_Sendrecv"]);
+            let [bytes, visits, cached, time] =
+                ["bytes_sent", "visits", "cached", "time"].map(|name| builder.metric(metric(name)));
+            for (i, (p, n)) in ranks.iter().flat_map(|p| sizes.iter().map(|n| (*p, *n))).enumerate() {
+                let point = builder.point(&[p, n]);
+                let noise = [1.0, 1.01, 0.99][i % 3];
+                builder.add(exchange, bytes, point, truth(p, n));
+                builder.add(exchange, visits, point, 10.0);
+                builder.add(exchange, cached, point, if p == 1.0 { 0.0 } else { noise * with_others(p, n) });
+                let seconds = if p == 1.0 { 1e-6 } else { 1e-5 + 1e-8 * with_others(p, n) };
+                builder.add(exchange, time, point, noise * seconds);
+            }
+            let experiment = builder.finish();
+            let fits = fit(&experiment, &Options::default());
+            let model = |name: &str| the_model(&fits, &experiment, name);
+            // Nothing says how it grows with what has one value.
+            let far = [256.0, if sizes.len() == 1 { 300.0 } else { 9000.0 }];
+            let relative = |name: &str, truth: f64| model(name).at(&far) / truth - 1.0;
+            let what = || format!("{} and {}", expression(&experiment, "bytes_sent"), expression(&experiment, "time"));
+            for at in [far, [2.0, 300.0], [1.0, 300.0]] {
+                let (found, truth) = (model("bytes_sent").at(&at), truth(at[0], at[1]));
+                assert!((found - truth).abs() <= 1e-9 * truth, "{found}, not {truth} at {at:?}: {}", what());
+            }
+            for (name, truth) in
+                [("cached", with_others(far[0], far[1])), ("time", 1e-5 + 1e-8 * with_others(far[0], far[1]))]
+            {
+                assert!(relative(name, truth).abs() < 0.05, "{name}: {}, {}", relative(name, truth), what());
+                let codes: Vec<&str> = model(name).warnings.iter().map(|w| w.code).collect();
+                assert!(codes.contains(&modeler::warning::FIRST_VALUE), "{name}: {codes:?}");
+            }
+            assert_eq!(model("time").method, Method::Effort, "{}", what());
+        }
+    }
+}
+
 /// A sum of functions of one parameter each is near no product, so that a search that only continues the best products misses it.
 #[test]
 fn times_that_add_up_come_back_without_effort() {

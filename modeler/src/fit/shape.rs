@@ -72,7 +72,8 @@ impl<'a> Fitter<'a> {
             let share = |x: &[f64]| (t.at(x) / total(x)).abs();
             share(&corner) >= 0.01 || points.iter().any(|x| share(x) >= 0.05)
         };
-        Some((priors::counted(found, role, matters), metric, warnings))
+        let prior = Prior { apart_at_one: effort.apart_at_one, ..priors::counted(found, role, matters) };
+        Some((prior, metric, warnings))
     }
 
     fn communication_prior(
@@ -123,7 +124,10 @@ impl<'a> Fitter<'a> {
         let parts = |(found, stages, points): (_, _, &Vec<&[f64]>)| priors::waiting(found, stages, self.ranks, points);
         let waits = waits.map_or_else(Vec::new, parts);
         let points = bytes.as_ref().map_or(&[][..], |b| self.hypotheses[b.2].points.as_slice());
-        Some((operation.prior(calls, volume, waits, &communicator, points), metric, warnings))
+        let apart_at_one =
+            [&visits, &bytes, &waiting].into_iter().flatten().find_map(|(effort, ..)| effort.apart_at_one);
+        let prior = operation.prior(calls, volume, waits, &communicator, points);
+        Some((Prior { apart_at_one, ..prior }, metric, warnings))
     }
 
     /// The parameter that is the number of ranks and the dimensions of an open grid, where the bytes that ranks move say that they
@@ -147,7 +151,7 @@ impl<'a> Fitter<'a> {
         let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
         let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
         Some((
-            Effort { found, stages: None, repeats: data.repeats_exactly(), of_two_values: None },
+            Effort { found, stages: None, repeats: data.repeats_exactly(), apart_at_one: None, of_two_values: None },
             data.series.metric,
             data.layout,
         ))
