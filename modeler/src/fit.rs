@@ -624,7 +624,7 @@ impl<'a> Fitter<'a> {
     fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
         let (metric, runners_up) = (data.series.metric, self.options.runners_up);
         if let Some(l) = effort.apart_at_one {
-            let cut = first_value::cut(data, l)?;
+            let cut = first_value::cut(data, l).filter(|_| first_value::is_off_power(data, l, BEYOND_ROUNDING))?;
             let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
             let found = self.functions_behind(&at_one, workspace);
             let lower = count_model(self.experiment, &at_one, metric, &found, runners_up);
@@ -679,7 +679,7 @@ impl<'a> Fitter<'a> {
     ) -> Option<(usize, Vec<Found>)> {
         let parameters = data.points.first().map_or(0, |x| x.len());
         (0..parameters).find_map(|l| {
-            let cut = first_value::cut(data, l)?;
+            let cut = first_value::cut(data, l).filter(|_| first_value::is_off_power(data, l, BEYOND_ROUNDING))?;
             let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
             let found = self.functions_behind(&beyond, workspace);
             let of_one = usize::from(at_one.medians.iter().any(|v| *v != 0.0));

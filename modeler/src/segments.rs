@@ -1,8 +1,8 @@
 //! Models of series whose behaviour changes within the measured range: a switch of algorithm or message protocol, a
 //! cache that no longer holds the data.
 //!
-//! One parameter may have one change point, with at least [`LEAST_VALUES`] of its values on either side. A count is
-//! split where no single function gives it and two give it exactly; other values only where two functions leave so much
+//! One parameter may have one change point, with at least [`LEAST_VALUES`] of its values on either side, or, of a count, with one rank
+//! alone below. A count is split where no single function gives it and two give it exactly; other values only where two functions leave so much
 //! less than one that noise cannot be the reason, and where the values themselves have a kink or a step there.
 
 use crate::absorption::scaling::Change;

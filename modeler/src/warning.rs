@@ -52,7 +52,7 @@ pub const BOUND_BY_MEMORY: &str = "W017";
 /// A time far off what the others say was left out.
 pub const ASTRAY: &str = "W018";
 
-/// Times at one rank are apart from all others and were left out.
+/// What was measured at one rank is apart from all others and was left out.
 pub const FIRST_VALUE: &str = "W019";
 
 /// Every diagnostic of the modeler.
@@ -155,9 +155,10 @@ pub const ALL: &[Explanation] = &[
     },
     Explanation {
         code: FIRST_VALUE,
-        title: "times at a first value of one are apart",
-        text: "Where a parameter is one, as of one rank, the call path takes less than a tenth of its time at the next value, from \
-               where on it changes by less: something does not happen there, such as messages. The model is that of larger \
+        title: "what is measured at one rank is apart",
+        text: "Where a parameter is one, as of one rank, something does not happen that happens everywhere else, such as messages: the \
+               effort there is not what the function of all others gives, or, where the shape is searched in the values themselves, \
+               they are less than a tenth of those at the next value, from where on they change by less. The model is that of larger \
                values, and says nothing of one.",
     },
 ];

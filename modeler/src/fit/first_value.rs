@@ -54,13 +54,31 @@ pub(super) fn without<'a>(experiment: &Experiment, data: &Data<'a>, l: usize, wh
     rest
 }
 
-/// Whether the values where parameter `l` is one are apart from all others.
+/// Whether the values where parameter `l` is one are off the power of `l` that goes through the next two, by more than this share: others
+/// have no function of their own to look for.
+pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
+    let y = &data.medians;
+    let expected = |line: &[usize]| {
+        let [second, third] = [line[1], line[2]];
+        let power = (y[third] / y[second]).ln() / (data.points[third][l] / data.points[second][l]).ln();
+        y[second] * data.points[second][l].powf(-power)
+    };
+    let differs = |line: &Vec<usize>| (expected(line) / y[line[0]] - 1.0).abs() > share;
+    begun(&lines(&data.points, l), data, l).all(differs)
+}
+
+/// Those of the lines along parameter `l` that begin at one and go on for two values.
+fn begun<'l>(lines: &'l [Vec<usize>], data: &Data, l: usize) -> impl Iterator<Item = &'l Vec<usize>> {
+    lines.iter().filter(move |line| line.len() >= 3 && data.points[line[0]][l] == 1.0)
+}
+
+/// Whether the values where parameter `l` is one are far below all others.
 fn is_far_below(data: &Data, l: usize) -> bool {
     if cut(data, l).is_none() {
         return false;
     }
     let (lines, y) = (lines(&data.points, l), data.levels());
-    let begun = || lines.iter().filter(|line| line.len() >= 3 && data.points[line[0]][l] == 1.0);
+    let begun = || begun(&lines, data, l);
     let mut goes_on: Vec<f64> = begun().map(|line| y[line[2]] / y[line[1]]).collect();
     let are_apart = begun().all(|line| PARTS * y[line[0]] < y[line[1]]);
     // Nothing that grows steeply begins at nothing.
