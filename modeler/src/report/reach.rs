@@ -10,6 +10,7 @@ use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
 use crate::verdict::is_far;
+use std::collections::BTreeMap;
 
 /// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
 const LEAST: f64 = 0.05;
@@ -141,30 +142,60 @@ fn beyond(experiment: &Experiment, target: &[f64], shapes_come: &str) -> Option<
 /// ```
 #[must_use]
 pub fn off_the_lines(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
-    models.iter().any(|model| model.method == Method::Time).then(|| off_all_lines(experiment, target))?
+    off_lines(experiment, models, target)
 }
 
-/// The sentence for the names of parameters off whose lines something is asked.
-fn on_lines(names: &[&str]) -> String {
-    format!(
-        "The points lie on lines along single parameters: no measurement says whether what {} add is a sum or a product",
-        names.join(" and ")
-    )
+fn off_lines<'m>(
+    experiment: &Experiment,
+    models: impl IntoIterator<Item = &'m Model>,
+    target: &[f64],
+) -> Option<String> {
+    let (points, off) = on_lines(experiment, models, Some(target))?;
+    Some(format!(
+        "{points} {}, as it matters at the target. A point at which they are large together would.",
+        sum_or_product(&off)
+    ))
+}
+
+/// Whose points lie on lines along single parameters, of those of `models` whose shapes come from times alone, in words, and the names of the
+/// parameters off whose lines `target`, or some place, lies.
+fn on_lines<'e, 'm>(
+    experiment: &'e Experiment,
+    models: impl IntoIterator<Item = &'m Model>,
+    target: Option<&[f64]>,
+) -> Option<(String, Vec<&'e str>)> {
+    let mut layouts: BTreeMap<u32, usize> = BTreeMap::new();
+    for model in models.into_iter().filter(|model| model.method == Method::Time) {
+        *layouts.entry(experiment.series_of(model.callpath, model.metric)?.layout).or_default() += 1;
+    }
+    let all = layouts.values().sum::<usize>();
+    let off_lines = |layout: u32| {
+        let points = points_of(experiment, &experiment.layouts[layout as usize].points);
+        let centre = cross::centre(&points)?;
+        let varies = |l: &usize| points.iter().any(|x| x[*l] != centre[*l]);
+        let is_off = |l: &usize| target.is_none_or(|target| target[*l] != centre[*l]);
+        let off: Vec<usize> = (0..centre.len()).filter(varies).filter(is_off).collect();
+        (off.len() > 1).then(|| off.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>())
+    };
+    let open: Vec<(usize, Vec<&str>)> =
+        layouts.into_iter().filter_map(|(layout, models)| Some((models, off_lines(layout)?))).collect();
+    let count = open.iter().map(|(models, _)| models).sum::<usize>();
+    let (_, names) = open.into_iter().max_by_key(|(models, _)| *models)?;
+    let whose = if count == all { String::new() } else { format!(" of {}", counted(count, "model")) };
+    Some((format!("The points{whose} lie on lines along single parameters:"), names))
+}
+
+/// What lines along these parameters do not say.
+fn sum_or_product(names: &[&str]) -> String {
+    format!("no measurement says whether what {} add is a sum or a product", names.join(" and "))
+}
+
+fn points_of<'e>(experiment: &'e Experiment, ids: &[u32]) -> Vec<&'e [f64]> {
+    ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect()
 }
 
 fn points(experiment: &Experiment) -> Vec<&[f64]> {
     experiment.points.iter().map(Vec::as_slice).collect()
-}
-
-fn off_all_lines(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    let points = points(experiment);
-    let centre = cross::centre(&points)?;
-    let is_off = |&l: &usize| target[l] != centre[l] && points.iter().any(|point| point[l] != centre[l]);
-    let off: Vec<usize> = (0..target.len()).filter(is_off).collect();
-    (off.len() > 1).then(|| {
-        let names: Vec<&str> = off.iter().map(|&l| experiment.parameters[l].as_str()).collect();
-        on_lines(&names) + ", as it matters at the target. A point at which they are large together would."
-    })
 }
 
 /// Of how many of `models` times were left out since a run failed, went astray, or is apart from all others, in a sentence; nothing where none
@@ -211,14 +242,12 @@ pub fn left_out(models: &[Model]) -> Option<String> {
 /// ```
 #[must_use]
 pub fn left_open(experiment: &Experiment, models: &[Model]) -> Option<String> {
-    let points = points(experiment);
-    let names = |of: &[usize]| of.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>();
-    if let Some(together) = cross::together(&points) {
-        return Some(change_together(&names(&together)));
+    if let Some(together) = cross::together(&points(experiment)) {
+        let names: Vec<&str> = together.iter().map(|&l| experiment.parameters[l].as_str()).collect();
+        return Some(change_together(&names));
     }
-    let centre = cross::centre(&points).filter(|_| models.iter().any(|model| model.method == Method::Time))?;
-    let varying = (0..centre.len()).filter(|&l| points.iter().any(|x| x[l] != centre[l]));
-    Some(on_lines(&names(&varying.collect::<Vec<_>>())) + ". A point at which they are large together would.")
+    let (points, names) = on_lines(experiment, models, None)?;
+    Some(format!("{points} {}. A point at which they are large together would.", sum_or_product(&names)))
 }
 
 fn change_together(names: &[&str]) -> String {
@@ -266,7 +295,7 @@ pub struct Doubts<'a> {
     /// Of every prediction there.
     of_all: Option<String>,
     /// Of those whose shapes come from times alone.
-    of_times: Option<String>,
+    beyond_times: Option<String>,
 }
 
 impl<'a> Doubts<'a> {
@@ -277,7 +306,7 @@ impl<'a> Doubts<'a> {
             experiment,
             target: target.to_vec(),
             of_all: unmeasured(experiment, target),
-            of_times: joined(beyond(experiment, target, "the shape comes"), off_all_lines(experiment, target)),
+            beyond_times: beyond(experiment, target, "the shape comes"),
         }
     }
 
@@ -285,8 +314,10 @@ impl<'a> Doubts<'a> {
     /// none.
     #[must_use]
     pub fn of(&self, model: &Model) -> Option<String> {
-        let of_times = || self.of_times.clone().filter(|_| model.method == Method::Time);
-        let below_zero = || below_zero(self.experiment, std::slice::from_ref(model), &self.target);
+        let only = std::slice::from_ref(model);
+        let beyond_times = || self.beyond_times.clone().filter(|_| model.method == Method::Time);
+        let of_times = || joined(beyond_times(), off_lines(self.experiment, only, &self.target));
+        let below_zero = || below_zero(self.experiment, only, &self.target);
         self.of_all.clone().or_else(below_zero).or_else(of_times)
     }
 }
@@ -329,7 +360,7 @@ pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<Strin
             percent(share)
         )
     });
-    joined(is_far, off_all_lines(experiment, &costs.target))
+    joined(is_far, off_lines(experiment, costs.models.iter().flatten().copied(), &costs.target))
 }
 
 /// Both sentences, where there is one.
@@ -354,6 +385,33 @@ pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where a call path is missing at some points, those of its own count.
+    #[test]
+    fn lines_are_those_of_each_models_points() {
+        let values = |path: &str, is_there: fn(u32, u32) -> bool| -> String {
+            let all = (0..5).flat_map(|i| (0..5).map(move |j| (1 << i, 10 << j)));
+            let there = all.filter(|(p, n)| is_there(*p, *n));
+            let line = |(p, n): (u32, u32)| {
+                let time = f64::from(p) + 0.1 * f64::from(n);
+                format!(
+                    "{{\"params\":{{\"p\":{p},\"n\":{n}}},\"callpath\":\"{path}\",\"metric\":\"time\",\"value\":{time}}}\n"
+                )
+            };
+            there.map(line).collect()
+        };
+        let text = values("all", |_, _| true) + &values("cross", |p, n| p == 1 || n == 10);
+        let experiment = crate::formats::read_bytes("a.jsonl", text.into(), &Default::default()).unwrap().experiment;
+        let fits = crate::fit(&experiment, &Default::default());
+        let target = [64.0, 640.0];
+        let told = off_the_lines(&experiment, &fits.models, &target).unwrap();
+        assert!(told.starts_with("The points of 1 model lie on lines along single parameters"), "{told}");
+        assert!(left_open(&experiment, &fits.models).is_some_and(|told| told.starts_with("The points of 1 model lie")));
+        let doubts = Doubts::at(&experiment, &target);
+        let of = |i: usize| doubts.of(&fits.models[i]).is_some_and(|told| told.contains("The points lie on lines"));
+        assert_eq!((of(0), of(1)), (false, true));
+        assert_eq!(off_the_lines(&experiment, &fits.models, &[64.0, 10.0]), None);
+    }
 
     #[test]
     fn targets_at_which_parameters_part_that_change_together_are_doubted() {
