@@ -228,7 +228,7 @@ impl<'a> Fitter<'a> {
         }
         let modelled: Vec<&Series> =
             self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
-        let floor = |s: &Series| self.experiment.rounding(s.metric);
+        let floor = |s: &Series| self.experiment.rounding(s.metric).max(rounded::deviation_of(self.experiment, s));
         let fit = |w: &mut _, s: &&Series| self.fit_series(s, w).map(|m| rounded::with_floor(m, floor(s)));
         let results: Vec<Result<Model, Skipped>> = modelled.par_iter().map_init(Workspace::default, fit).collect();
         let mut fits = Fits::default();

@@ -1,13 +1,36 @@
-//! The least noise of values that a report has rounded: however well a function fits them, and however alike their
+//! The least noise of values that a report or a table has rounded: however well a function fits them, and however alike their
 //! repetitions are, what was measured lies anywhere within half a unit of the last digit.
 
+use crate::experiment::{Experiment, Series};
 use crate::model::Model;
 use crate::noise::{Noise, PossibleNoise};
+use crate::roughness::median;
 
 /// Relative standard deviation of values with so many significant digits, at its largest: the error of 1.00 is even
 /// between -0.005 and 0.005, whose deviation is that over √3.
 pub(crate) fn deviation(digits: i32) -> f64 {
     0.5 * 10f64.powi(1 - digits) / 3f64.sqrt()
+}
+
+/// Times are looked at for whether they are multiples of 10^-k seconds for these k.
+const DECIMALS: std::ops::RangeInclusive<i32> = -3..=6;
+
+/// Relative standard deviation of what rounding did to the times of `series`, at their median: they were measured twice and more at each point,
+/// and all are multiples of some 10^-k, as clocks do not tell them. Repetitions that are alike then say nothing of their noise. Zero where
+/// that is not so; of times that are measured once functions that give them exactly are what is meant.
+pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
+    let is_repeated = experiment.layouts[series.layout as usize].repetitions.iter().all(|count| *count > 1);
+    if !is_repeated || !experiment.metrics[series.metric as usize].is_lengthened() {
+        return 0.0;
+    }
+    let mut values: Vec<f64> =
+        experiment.values_of(series).iter().copied().filter(|v| *v > 0.0 && v.is_finite()).collect();
+    let is_multiple = |v: &f64, unit: f64| (v * unit - (v * unit).round()).abs() <= 1e-12 * v * unit;
+    let unit = DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)));
+    match unit {
+        Some(unit) if !values.is_empty() => 1.0 / (12f64.sqrt() * unit * median(&mut values)),
+        _ => 0.0,
+    }
 }
 
 /// `model` with no less noise than `deviation`: in its intervals, in the errors of its coefficients, and in what it says of
@@ -35,4 +58,32 @@ pub(crate) fn with_floor(mut model: Model, deviation: f64) -> Model {
         segment.model = with_floor(segment.model.clone(), deviation);
     }
     model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+
+    fn deviation_of_times(times: &[&[f64]]) -> f64 {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let solve = builder.callpath(["solve"]);
+        for (i, repetitions) in times.iter().enumerate() {
+            let point = builder.point(&[2f64.powi(i as i32)]);
+            repetitions.iter().for_each(|seconds| builder.add(solve, time, point, *seconds));
+        }
+        let experiment = builder.finish();
+        deviation_of(&experiment, &experiment.series[0])
+    }
+
+    /// The deviation of what is even between -0.05 and 0.05 is that over √3.
+    #[test]
+    fn repeated_times_of_few_digits_are_off_by_half_the_last_one() {
+        let of_tenths = deviation_of_times(&[&[0.5, 0.5], &[1.1, 1.2], &[2.1, 2.1], &[4.3, 4.3], &[8.6, 8.7]]);
+        assert!((of_tenths - 0.05 / 3f64.sqrt() / 2.1).abs() < 1e-12, "{of_tenths}");
+        assert_eq!(deviation_of_times(&[&[0.5], &[1.1], &[2.1], &[4.3]]), 0.0, "measured once");
+        let of_a_clock = deviation_of_times(&[&[0.512_345_678, 0.5], &[1.1, 1.1], &[2.1, 2.1]]);
+        assert_eq!(of_a_clock, 0.0);
+    }
 }
