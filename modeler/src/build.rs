@@ -109,6 +109,7 @@ pub(crate) fn count_model(
     }
     let columns = columns_of_terms(&model, data);
     finish(&mut model, data, &columns, k);
+    model.uncertainty.centre = cross::centre(&data.points);
     model
 }
 
@@ -259,6 +260,7 @@ pub(crate) fn prior_model<'p>(
     let k = used.len();
     add_hidden_terms(&mut model, prior);
     finish(&mut model, data, &used, k);
+    model.uncertainty.centre = cross::centre(&data.points);
     let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
     let one = term_of_one();
     let constant = (model.constant >= MATTERS * model.at(&corner)).then_some(&one);

@@ -283,25 +283,15 @@ impl<'a> Fitter<'a> {
             && self.options.method != MethodChoice::Time
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
+            data = self.beyond_one(&data, &prior).into_owned();
             if let Some(binding) = self.leaves_the_core(series) {
                 return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
-            }
-            if let Some(l) = prior.apart_at_one {
-                data = first_value::without(
-                    self.experiment,
-                    &data,
-                    l,
-                    "the effort is not what its function at larger values gives",
-                );
             }
             if let Some(rest) = stray::without_strays_of(self.experiment, &data, &prior) {
                 data = rest;
             }
             if let Some(left) = misfit(&data, &prior) {
-                // A time that may be a change of behaviour tells too little of another shape.
-                if !stray::follow_but_for_few(&data, &prior)
-                    && let Some(model) = self.fit_contradicting(series, &data, left, workspace)
-                {
+                if let Some(model) = self.fit_contradicting(series, &data, left, workspace) {
                     return Ok(model);
                 }
                 let message = format!("The times differ from the shape of the effort by {}.", off_by(left));
@@ -314,6 +304,14 @@ impl<'a> Fitter<'a> {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
         }
         Ok(self.fit_search(series, &data, workspace))
+    }
+
+    /// The data without times at one rank where the effort is not what `prior` says.
+    fn beyond_one<'d>(&self, data: &'d Data<'a>, prior: &Prior) -> Cow<'d, Data<'a>> {
+        let why = "the effort is not what its function at larger values gives";
+        let least = self.options.minimum_points;
+        let rest = prior.apart_at_one.and_then(|l| first_value::without(self.experiment, data, l, least, why));
+        rest.map_or(Cow::Borrowed(data), Cow::Owned)
     }
 
     /// The usable values of a series.
@@ -434,7 +432,7 @@ impl<'a> Fitter<'a> {
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.
     fn searched_count(&self, data: &Data<'a>, pool: Option<&Pooled>, workspace: &mut Workspace) -> Model {
-        let data = &*first_value::without_first_value(self.experiment, data);
+        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
         let candidates = self.shapes(data, workspace);
         searched_model(self.experiment, data, Kind::Other, candidates, pool, self.options.runners_up)
     }
@@ -457,6 +455,7 @@ impl<'a> Fitter<'a> {
         if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
             return None;
         }
+        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
         if let Some((found, warning)) = effort.of_two_values.clone() {
             let mut model = count_model(self.experiment, data, data.series.metric, &[found], self.options.runners_up);
             model.warnings.retain(|w| w.code != warning::EFFORT_INEXACT);
@@ -485,7 +484,7 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        let data = &*first_value::without_first_value(self.experiment, data);
+        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
         let data =
             &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
@@ -572,7 +571,8 @@ impl<'a> Fitter<'a> {
         (prior, metric, warnings): (&Prior, MetricId, Vec<Warning>),
         workspace: &mut Workspace,
     ) -> Model {
-        let mut data = data.clone();
+        let least = self.options.minimum_points;
+        let mut data = first_value::without_first_value(self.experiment, data, least).into_owned();
         let what = binding.sentence(self.experiment).unwrap_or_default();
         let forced = self.options.method == MethodChoice::Effort;
         let message = match forced {
@@ -624,12 +624,17 @@ impl<'a> Fitter<'a> {
     fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
         let (metric, runners_up) = (data.series.metric, self.options.runners_up);
         if let Some(l) = effort.apart_at_one {
-            let cut = first_value::cut(data, l).filter(|_| first_value::is_off_power(data, l, BEYOND_ROUNDING))?;
+            let cut = first_value::cut(data, l)?;
             let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
             let found = self.functions_behind(&at_one, workspace);
             let lower = count_model(self.experiment, &at_one, metric, &found, runners_up);
             let upper = count_model(self.experiment, &beyond, metric, &effort.found, runners_up);
-            return Some(segments::joined(data, cut, lower, upper));
+            let inexact = lower.warnings.iter().find(|w| w.code == warning::EFFORT_INEXACT).cloned();
+            let mut model = segments::joined(data, cut, lower, upper);
+            let at_one =
+                |w: Warning| warning(w.code, format!("At {} = 1: {}", self.experiment.parameters[l], w.message));
+            model.warnings.extend(inexact.map(at_one));
+            return Some(model);
         }
         if effort.found.first()?.residual <= segments::ROUNDED {
             return None;
@@ -678,15 +683,17 @@ impl<'a> Fitter<'a> {
         workspace: &mut Workspace,
     ) -> Option<(usize, Vec<Found>)> {
         let parameters = data.points.first().map_or(0, |x| x.len());
-        (0..parameters).find_map(|l| {
-            let cut = first_value::cut(data, l).filter(|_| first_value::is_off_power(data, l, BEYOND_ROUNDING))?;
+        (0..parameters).filter(|&l| first_value::is_off_power(data, l, BEYOND_ROUNDING)).find_map(|l| {
+            let cut = first_value::cut(data, l)?;
             let (at_one, beyond) = (cut.part(data, true), cut.part(data, false));
             let found = self.functions_behind(&beyond, workspace);
-            let of_one = usize::from(at_one.medians.iter().any(|v| *v != 0.0));
-            let gives = |whole: &Found| whole.exact && whole.residual <= BEYOND_ROUNDING;
-            let is_simpler = |whole: &Found| !gives(whole) || found[0].coefficients() + of_one < whole.coefficients();
-            let is_apart = first_value::is_apart(&at_one, &beyond, found.first()?, BEYOND_ROUNDING);
-            (is_apart && whole.is_none_or(is_simpler)).then_some((l, found))
+            if !first_value::is_apart(&at_one, &beyond, found.first()?, BEYOND_ROUNDING) {
+                return None;
+            }
+            let gives = |whole: &&Found| whole.exact && whole.residual <= BEYOND_ROUNDING;
+            let most = whole.filter(gives).map_or(usize::MAX, Found::coefficients);
+            let mut of_one = || self.functions_behind(&at_one, workspace).first().map_or(1, Found::coefficients);
+            (most == usize::MAX || found[0].coefficients() + of_one() < most).then_some((l, found))
         })
     }
 

@@ -292,7 +292,7 @@ pub(crate) struct Uncertainty {
     pub freedom: f64,
     /// Other functions that explain the data nearly as well, with their weights relative to the model's own 1.
     pub rivals: Vec<(f64, f64, Vec<Term>)>,
-    /// Where the points are a cross and the shape was searched in times: its centre, see [`crate::cross`].
+    /// Where the points are a cross: its centre, see [`crate::cross`].
     pub centre: Option<Vec<f64>>,
     /// Ranges of the measured coordinates.
     pub range: Vec<(f64, f64)>,

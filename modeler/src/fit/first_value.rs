@@ -5,83 +5,98 @@ use std::borrow::Cow;
 use crate::data::Data;
 use crate::effort::Found;
 use crate::experiment::Experiment;
-use crate::roughness::{lines, median};
+use crate::roughness::lines;
 use crate::segments::{self, Cut};
 use crate::warning::{self, warning};
 
 /// Of so many values of a parameter that begin with one the first may be left out.
 const LEAST_VALUES: usize = 5;
-/// Times there are apart that are less than one of so many parts of those at the next value, from which on they grow by less than so many
-/// times to the one behind: they do not fall as they grow.
+/// Values there are apart that are less than one of so many parts of what the next two give.
 const PARTS: f64 = 10.0;
-const STEEP: f64 = 3.0;
 
-/// The cut between value one of parameter `l` and the others, where there is one and they are enough.
+/// The cut between value one of parameter `l` and the others, where these are enough, and all other parameters have as many values there.
 pub(super) fn cut(data: &Data, l: usize) -> Option<Cut> {
-    match data.lines.levels(l).values[..] {
-        [below, above, ..] if below == 1.0 && data.lines.levels(l).values.len() >= LEAST_VALUES => {
-            Some(Cut { parameter: l, below, above })
-        }
-        _ => None,
+    let values = |data: &Data, m: usize| data.lines.levels(m).values.len();
+    let [below, above, ..] = data.lines.levels(l).values[..] else { return None };
+    if below != 1.0 || values(data, l) < LEAST_VALUES {
+        return None;
     }
+    let cut = Cut { parameter: l, below, above };
+    let beyond = cut.part(data, false);
+    let mut others = (0..data.points[0].len()).filter(|m| *m != l);
+    others.all(|m| values(&beyond, m) == values(data, m)).then_some(cut)
 }
 
 /// Whether `found`, which gives the counts beyond one, is sure, and differs from all those at one by more than this share.
 pub(super) fn is_apart(at_one: &Data, beyond: &Data, found: &Found, share: f64) -> bool {
-    let differs = |(x, count): (&&[f64], &f64)| {
-        let expected = found.at(x);
-        (expected - count).abs() > share * expected.abs().max(*count)
-    };
-    segments::is_sure(found, beyond) && at_one.points.iter().zip(&at_one.medians).all(differs)
+    let differs = |(x, count): (&&[f64], &f64)| differ(found.at(x), *count, share);
+    segments::is_determined(found, beyond) && at_one.points.iter().zip(&at_one.medians).all(differs)
 }
 
-/// The data without those where a parameter is one, if these are apart from all others; with a warning.
-pub(super) fn without_first_value<'d, 'a>(experiment: &Experiment, data: &'d Data<'a>) -> Cow<'d, Data<'a>> {
+/// Whether the counts where parameter `l` is one are off the power of `l` that goes through the next two, by more than this share: others have
+/// no function of their own to look for.
+pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
+    let counts = begun(data, &data.medians, l);
+    counts.iter().all(|[at_one, expected]| differ(*expected, *at_one, share))
+}
+
+/// The data without those where a parameter is one, if these are far below what all others give; with a warning.
+pub(super) fn without_first_value<'d, 'a>(
+    experiment: &Experiment,
+    data: &'d Data<'a>,
+    least: usize,
+) -> Cow<'d, Data<'a>> {
     let parameters = data.points.first().map_or(0, |x| x.len());
-    match (0..parameters).find(|&l| is_far_below(data, l)) {
-        Some(l) => Cow::Owned(without(experiment, data, l, "values are less than a tenth of those at the next one")),
-        None => Cow::Borrowed(data),
-    }
+    let why = "values are less than a tenth of what the next two give";
+    let rest =
+        (0..parameters).filter(|&l| is_far_below(data, l)).find_map(|l| without(experiment, data, l, least, why));
+    rest.map_or(Cow::Borrowed(data), Cow::Owned)
 }
 
-/// The data without those where parameter `l` is one, with a warning that says why.
-pub(super) fn without<'a>(experiment: &Experiment, data: &Data<'a>, l: usize, why: &str) -> Data<'a> {
+/// The data without those where parameter `l` is one, with a warning that says why, if there are any, and `least` points beyond.
+pub(super) fn without<'a>(
+    experiment: &Experiment,
+    data: &Data<'a>,
+    l: usize,
+    least: usize,
+    why: &str,
+) -> Option<Data<'a>> {
+    cut(data, l)?;
     let mut rest = data.without_observations(|o| data.points[o.0][l] == 1.0);
+    if rest.points.len() < least {
+        return None;
+    }
     let name = &experiment.parameters[l];
     let message = format!("At {name} = 1 {why}: the model is of larger {name}.");
     rest.warnings.push(warning(warning::FIRST_VALUE, message));
     rest.warnings.extend(super::few_points(rest.points.len()));
-    rest
+    Some(rest)
 }
 
-/// Whether the values where parameter `l` is one are off the power of `l` that goes through the next two, by more than this share: others
-/// have no function of their own to look for.
-pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
-    let y = &data.medians;
-    let expected = |line: &[usize]| {
-        let [second, third] = [line[1], line[2]];
-        let power = (y[third] / y[second]).ln() / (data.points[third][l] / data.points[second][l]).ln();
-        y[second] * data.points[second][l].powf(-power)
-    };
-    let differs = |line: &Vec<usize>| (expected(line) / y[line[0]] - 1.0).abs() > share;
-    begun(&lines(&data.points, l), data, l).all(differs)
-}
-
-/// Those of the lines along parameter `l` that begin at one and go on for two values.
-fn begun<'l>(lines: &'l [Vec<usize>], data: &Data, l: usize) -> impl Iterator<Item = &'l Vec<usize>> {
-    lines.iter().filter(move |line| line.len() >= 3 && data.points[line[0]][l] == 1.0)
-}
-
-/// Whether the values where parameter `l` is one are far below all others.
+/// Whether the values where parameter `l` is one are far below those that the next two give, which most of them have on their lines.
 fn is_far_below(data: &Data, l: usize) -> bool {
-    if cut(data, l).is_none() {
-        return false;
-    }
-    let (lines, y) = (lines(&data.points, l), data.levels());
-    let begun = || begun(&lines, data, l);
-    let mut goes_on: Vec<f64> = begun().map(|line| y[line[2]] / y[line[1]]).collect();
-    let are_apart = begun().all(|line| PARTS * y[line[0]] < y[line[1]]);
-    // Nothing that grows steeply begins at nothing.
-    let are_zero = begun().all(|line| y[line[0]] == 0.0);
-    !goes_on.is_empty() && are_apart && (are_zero || median(&mut goes_on) < STEEP)
+    let begun = begun(data, data.levels(), l);
+    let at_one = data.points.iter().filter(|x| x[l] == 1.0).count();
+    let are_told = 2 * begun.len() > at_one && begun.len() >= at_one.min(2);
+    are_told && begun.iter().all(|[at_one, expected]| PARTS * at_one < *expected)
+}
+
+/// Of the lines along parameter `l` that begin at one and go on for two values: the first value, and what the power of `l` through the next two
+/// gives there. Lines of nothing say nothing.
+fn begun(data: &Data, y: &[f64], l: usize) -> Vec<[f64; 2]> {
+    let expected = |line: Vec<usize>| {
+        let [first, second, third] = *line.first_chunk()?;
+        if data.points[first][l] != 1.0 || [first, second, third].iter().all(|&i| y[i] == 0.0) {
+            return None;
+        }
+        let power = (y[third] / y[second]).ln() / (data.points[third][l] / data.points[second][l]).ln();
+        let expected = if y[second] == 0.0 { 0.0 } else { y[second] * data.points[second][l].powf(-power) };
+        Some([y[first], expected])
+    };
+    lines(&data.points, l).into_iter().filter_map(expected).collect()
+}
+
+/// Whether two values differ by more than this share of the larger.
+fn differ(a: f64, b: f64, share: f64) -> bool {
+    (a - b).abs() > share * a.abs().max(b.abs())
 }

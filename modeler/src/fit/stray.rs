@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use super::Fitter;
-use crate::build::misfit;
 use crate::coefficients::LeastSquares;
 use crate::data::{Data, FEW};
 use crate::effort::Workspace;
@@ -32,7 +31,7 @@ const ONE_OF: usize = 12;
 const GAIN: f64 = 16.0;
 
 /// A repetition is left out that is so many times the median of its point, or one of so many parts of it, and farther off it than so many
-/// deviations of all repetitions from theirs, where it has so many siblings and is the only such one or one of so many values: more are the
+/// deviations of all repetitions from theirs, where it has so many siblings and is the only such one or one of [`ONE_OF`]: more are the
 /// noise's tail.
 const OFF_SIBLINGS: f64 = 1.5;
 const DEVIATIONS: f64 = 10.0;
@@ -80,11 +79,6 @@ pub(super) fn without_strays_of<'a>(experiment: &Experiment, data: &Data<'a>, pr
         left_out(&place(experiment, data.points[*i]), time / expected, "what the shape of the effort gives")
     }));
     Some(rest)
-}
-
-/// Whether all times but few follow the shape of the effort, which these few do not contradict then.
-pub(super) fn follow_but_for_few(data: &Data, prior: &Prior) -> bool {
-    without_far(data, &far_off(data, prior)).is_some_and(|rest| misfit(&rest, prior).is_none())
 }
 
 /// A time that is far off the shape of the effort.

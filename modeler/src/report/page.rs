@@ -280,7 +280,7 @@ impl Ranking<'_> {
                 }
                 (self.metric())
                 @if let Some(sentence) = self.view.costs.callees.sentence(self.view.experiment) { p.note { (sentence) } }
-                @if let Some(said) = reach::left_out(&self.view.fits.models) { p.note { (said) } }
+                @if let Some(said) = reach::left_out(self.view.costs.models.iter().flatten().copied()) { p.note { (said) } }
                 @if let Some(doubt) = reach::of_ranking(self.view.experiment, &self.view.costs) { p.warning { (doubt) } }
                 @if let Some(doubt) = reach::of_places(self.ranked, self.noun()) { p.warning { i { "Not certain" } " in the column of growths: " (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }

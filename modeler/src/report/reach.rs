@@ -10,7 +10,8 @@ use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
 use crate::verdict::is_far;
-use std::collections::BTreeMap;
+use crate::warning::{self, Code};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
 const LEAST: f64 = 0.05;
@@ -165,8 +166,9 @@ fn on_lines<'e, 'm>(
     target: Option<&[f64]>,
 ) -> Option<(String, Vec<&'e str>)> {
     let mut layouts: BTreeMap<u32, usize> = BTreeMap::new();
-    for model in models.into_iter().filter(|model| model.method == Method::Time) {
-        *layouts.entry(experiment.series_of(model.callpath, model.metric)?.layout).or_default() += 1;
+    let layout = |model: &Model| Some(experiment.series_of(model.callpath, model.metric)?.layout);
+    for layout in models.into_iter().filter(|model| is_open(model)).filter_map(layout) {
+        *layouts.entry(layout).or_default() += 1;
     }
     let all = layouts.values().sum::<usize>();
     let off_lines = |layout: u32| {
@@ -177,12 +179,23 @@ fn on_lines<'e, 'm>(
         let off: Vec<usize> = (0..centre.len()).filter(varies).filter(is_off).collect();
         (off.len() > 1).then(|| off.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>())
     };
-    let open: Vec<(usize, Vec<&str>)> =
-        layouts.into_iter().filter_map(|(layout, models)| Some((models, off_lines(layout)?))).collect();
-    let count = open.iter().map(|(models, _)| models).sum::<usize>();
-    let (_, names) = open.into_iter().max_by_key(|(models, _)| *models)?;
+    let mut open: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    for (layout, models) in layouts {
+        if let Some(names) = off_lines(layout) {
+            *open.entry(names).or_default() += models;
+        }
+    }
+    let (names, count) = open.into_iter().max_by_key(|(_, models)| *models)?;
     let whose = if count == all { String::new() } else { format!(" of {}", counted(count, "model")) };
     Some((format!("The points{whose} lie on lines along single parameters:"), names))
+}
+
+/// Whether a function that is the same on lines along single parameters may be another one elsewhere: a count's, and that of a time with its
+/// shape, if it grows along two of them.
+fn is_open(model: &Model) -> bool {
+    let terms = model.terms.iter().filter(|term| term.coefficient != 0.0);
+    let along: BTreeSet<usize> = terms.flat_map(|term| &term.factors).map(|factor| factor.parameter).collect();
+    model.method == Method::Time || along.len() > 1
 }
 
 /// What lines along these parameters do not say.
@@ -198,27 +211,34 @@ fn points(experiment: &Experiment) -> Vec<&[f64]> {
     experiment.points.iter().map(Vec::as_slice).collect()
 }
 
-/// Of how many of `models` times were left out since a run failed, went astray, or is apart from all others, in a sentence; nothing where none
-/// is. The models' own warnings name them.
+/// Of how many of `models` values were left out since a run failed or went astray, or since they are those of one rank and apart from all
+/// others, in a sentence; nothing where none is. The models' own warnings name them.
 ///
 /// ```
 /// use modeler::report::left_out;
 /// let text = "PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 80\nDATA 16\nDATA 32\nDATA 64\n";
 /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
 /// let fits = modeler::fit(&experiment, &modeler::Options::default());
-/// assert!(left_out(&fits.models).is_some_and(|said| said.starts_with("1 model leaves out times")));
+/// assert!(left_out(&fits.models).is_some_and(|said| said.starts_with("1 model leaves out values of runs that")));
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
 #[must_use]
-pub fn left_out(models: &[Model]) -> Option<String> {
-    let count = models.iter().filter(|model| !model.uncertainty.left_out.is_empty()).count();
-    let leave = if count == 1 { "leaves" } else { "leave" };
-    (count > 0).then(|| {
-        format!(
-            "{} {leave} out times of runs that failed, went astray or are apart from all others; `poise model` names them.",
-            counted(count, "model")
-        )
-    })
+pub fn left_out<'m>(models: impl IntoIterator<Item = &'m Model>) -> Option<String> {
+    let (mut astray, mut apart) = (0, 0);
+    for model in models {
+        let is_told = |codes: &[Code]| model.warnings.iter().any(|warning| codes.contains(&warning.code));
+        apart += usize::from(is_told(&[warning::FIRST_VALUE]));
+        astray +=
+            usize::from(!model.uncertainty.left_out.is_empty() && is_told(&[warning::ASTRAY, warning::UNUSABLE_VALUE]));
+    }
+    let of = |count: usize, what: &str| {
+        let leave = if count == 1 { "leaves" } else { "leave" };
+        (count > 0).then(|| format!("{} {leave} out {what}", counted(count, "model")))
+    };
+    let failed = of(astray, "values of runs that failed or went astray");
+    let first = of(apart, "what was measured at one rank, where something is not done that more ranks do");
+    let said: Vec<String> = failed.into_iter().chain(first).collect();
+    (!said.is_empty()).then(|| format!("{}; `poise model` names them.", said.join(", ")))
 }
 
 /// What the places of the points leave open, whatever was measured there, in a sentence; nothing where they leave nothing open: parameters of
@@ -318,7 +338,18 @@ impl<'a> Doubts<'a> {
         let beyond_times = || self.beyond_times.clone().filter(|_| model.method == Method::Time);
         let of_times = || joined(beyond_times(), off_lines(self.experiment, only, &self.target));
         let below_zero = || below_zero(self.experiment, only, &self.target);
-        self.of_all.clone().or_else(below_zero).or_else(of_times)
+        self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero).or_else(of_times)
+    }
+}
+
+impl Doubts<'_> {
+    /// That `model` is of more than one rank, and the target is one.
+    fn at_one(&self, model: &Model) -> Option<String> {
+        let is_apart = model.warnings.iter().any(|warning| warning.code == warning::FIRST_VALUE);
+        let is_below = |l: &usize| self.target[*l] == 1.0 && model.uncertainty.range[*l].0 > 1.0;
+        let l = (0..self.target.len()).find(is_below).filter(|_| is_apart)?;
+        let name = &self.experiment.parameters[l];
+        Some(format!("The model is of larger {name} than 1, where what was measured is apart from it."))
     }
 }
 

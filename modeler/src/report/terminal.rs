@@ -263,7 +263,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         columns_of_today(&shown)
     ));
     notes.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
-    notes.extend(reach::left_out(&view.fits.models).map(|said| said + "\n"));
+    notes.extend(reach::left_out(view.costs.models.iter().flatten().copied()).map(|said| said + "\n"));
     notes.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
     notes.extend(reach::of_places(&ranked, view.options.noun).map(|doubt| format!("(?): {doubt}\n")));
     let others = other_metrics(experiment, fits, metric);
