@@ -345,12 +345,29 @@ fn times_of_one_rank_that_are_apart_are_left_out() {
             assert!(off.abs() < 0.06, "{off}, {}", model.expression(&measured.parameters));
         }
     }
+    let is_left_out = |model: &modeler::Model| model.warnings.iter().any(|w| w.code == modeler::warning::FIRST_VALUE);
     for steep in [|p: f64| p.powi(4), |p: f64| p * p * p.log2() + 0.5] {
         let measured =
             experiment(&grid(&[&ranks, &SIZES]), &[1], &mut |x| steep(x[0]) * x[1] * rng.random_range(0.98..1.02));
         let model = &fit(&measured, &Options::default()).models[0];
-        assert!(model.warnings.iter().all(|w| w.code != modeler::warning::FIRST_VALUE), "{:?}", model.warnings);
+        assert!(!is_left_out(model), "{:?}", model.warnings);
     }
+    // A power is as far below the next value as that is away.
+    for power in [0.5, 1.0, 2.0] {
+        let far = [1.0, 64.0, 128.0, 192.0, 256.0];
+        let measured = experiment(&grid(&[&far]), &[1], &mut |x| x[0].powf(power) * rng.random_range(0.98..1.02));
+        let model = &fit(&measured, &Options::default()).models[0];
+        assert!(!is_left_out(model), "{:?}", model.warnings);
+    }
+    // What was measured of n at one rank alone is all there is of it, and one run that failed there is no rank that does not send.
+    let cross = ranks.iter().map(|p| vec![*p, SIZES[0]]).chain(SIZES[1..].iter().map(|n| vec![1.0, *n]));
+    let halo = |x: &[f64]| if x[0] == 1.0 { 1e-4 } else { 0.01 * x[1] };
+    let on_lines = experiment(&cross.collect::<Vec<_>>(), &[1], &mut |x| halo(x) * rng.random_range(0.98..1.02));
+    assert!(!is_left_out(&fit(&on_lines, &Options::default()).models[0]));
+    let failed = |x: &[f64]| if x == [1.0, SIZES[0]] { 1e-2 } else { 1.0 };
+    let of_sizes =
+        experiment(&grid(&[&ranks, &SIZES]), &[1], &mut |x| failed(x) * 0.01 * x[1] * rng.random_range(0.98..1.02));
+    assert!(!is_left_out(&fit(&of_sizes, &Options::default()).models[0]));
 }
 
 /// Where effort gives the shape, a time far off it is left out, and one call path's failed run changes no model.

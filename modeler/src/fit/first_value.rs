@@ -27,14 +27,17 @@ pub(super) fn cut(data: &Data, l: usize) -> Option<Cut> {
     others.all(|m| values(&beyond, m) == values(data, m)).then_some(cut)
 }
 
-/// Whether `found`, which gives the counts beyond one, is sure, and differs from all those at one by more than this share.
+/// Whether `found`, which gives the counts beyond one, is sure, and differs from all those at one by more than this share, but where both are
+/// nothing.
 pub(super) fn is_apart(at_one: &Data, beyond: &Data, found: &Found, share: f64) -> bool {
-    let differs = |(x, count): (&&[f64], &f64)| differ(found.at(x), *count, share);
-    segments::is_determined(found, beyond) && at_one.points.iter().zip(&at_one.medians).all(differs)
+    let pairs = || at_one.points.iter().zip(&at_one.medians).map(|(x, count)| (found.at(x), *count));
+    let mut told = pairs().filter(|pair| *pair != (0.0, 0.0)).peekable();
+    let is_any = told.peek().is_some();
+    is_any && segments::is_determined(found, beyond) && told.all(|(expected, count)| differ(expected, count, share))
 }
 
 /// Whether the counts where parameter `l` is one are off the power of `l` that goes through the next two, by more than this share: others have
-/// no function of their own to look for.
+/// no function of their own to look for. Where no line tells they may be.
 pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
     let counts = begun(data, &data.medians, l);
     counts.iter().all(|[at_one, expected]| differ(*expected, *at_one, share))
