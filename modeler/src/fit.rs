@@ -17,7 +17,7 @@ use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, Series};
 use crate::extra_p_space::Designs;
 use crate::hypotheses::Hypotheses;
-use crate::model::{Kind, Model, Role, Warning};
+use crate::model::{Kind, Model, Role, Term, Warning};
 use crate::options::{self, ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Prior};
 use crate::roughness::{self, Lines};
@@ -484,7 +484,7 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
+        let data = &*self.without_unexplained_first_value(data, workspace);
         let data =
             &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
@@ -500,6 +500,24 @@ impl<'a> Fitter<'a> {
         let cuts = segments::cuts(data).into_iter();
         let parts = cuts.map(|cut| (cut, searched(&cut.part(data, true)), searched(&cut.part(data, false)))).collect();
         segments::better(data, &whole, parts).unwrap_or(whole)
+    }
+
+    /// The data without those at one rank that are far below all others, unless the function of all has the terms that the one of the others
+    /// has: it is nothing there.
+    fn without_unexplained_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
+        let beyond = first_value::without_first_value(self.experiment, data, self.options.minimum_points);
+        let Cow::Owned(beyond) = beyond else { return beyond };
+        let is_beyond = |x: &&[f64]| beyond.points.contains(x);
+        let is_nothing = |term: &Term| data.points.iter().filter(|x| !is_beyond(x)).all(|x| term.at(x) == 0.0);
+        let mut factors = |of: &Data<'a>| {
+            let terms = self.shapes(of, workspace).into_iter().next()?.terms;
+            let is_any = !terms.is_empty() && terms.iter().all(is_nothing);
+            is_any.then(|| terms.into_iter().map(|term| term.factors).collect::<Vec<_>>())
+        };
+        match (factors(data), factors(&beyond)) {
+            (Some(of_all), Some(own)) if of_all == own => Cow::Borrowed(data),
+            _ => Cow::Owned(beyond),
+        }
     }
 
     /// The model of a time whose shape `prior` gives. Where it changes its behaviour and one function explains the
