@@ -283,7 +283,7 @@ impl<'a> Fitter<'a> {
             && self.options.method != MethodChoice::Time
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
-            data = self.beyond_one(&data, &prior).into_owned();
+            data = self.beyond_one(&data, &prior).unwrap_or(data);
             if let Some(binding) = self.leaves_the_core(series) {
                 return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
             }
@@ -306,12 +306,10 @@ impl<'a> Fitter<'a> {
         Ok(self.fit_search(series, &data, workspace))
     }
 
-    /// The data without times at one rank where the effort is not what `prior` says.
-    fn beyond_one<'d>(&self, data: &'d Data<'a>, prior: &Prior) -> Cow<'d, Data<'a>> {
+    /// The data without times at one rank, if the effort there is not what `prior` says.
+    fn beyond_one(&self, data: &Data<'a>, prior: &Prior) -> Option<Data<'a>> {
         let why = "the effort is not what its function at larger values gives";
-        let least = self.options.minimum_points;
-        let rest = prior.apart_at_one.and_then(|l| first_value::without(self.experiment, data, l, least, why));
-        rest.map_or(Cow::Borrowed(data), Cow::Owned)
+        first_value::without(self.experiment, data, prior.apart_at_one?, self.options.minimum_points, why)
     }
 
     /// The usable values of a series.
@@ -432,7 +430,7 @@ impl<'a> Fitter<'a> {
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.
     fn searched_count(&self, data: &Data<'a>, pool: Option<&Pooled>, workspace: &mut Workspace) -> Model {
-        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
+        let data = &*self.without_first_value(data, workspace);
         let candidates = self.shapes(data, workspace);
         searched_model(self.experiment, data, Kind::Other, candidates, pool, self.options.runners_up)
     }
@@ -455,7 +453,7 @@ impl<'a> Fitter<'a> {
         if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
             return None;
         }
-        let data = &*first_value::without_first_value(self.experiment, data, self.options.minimum_points);
+        let data = &*self.without_first_value(data, workspace);
         if let Some((found, warning)) = effort.of_two_values.clone() {
             let mut model = count_model(self.experiment, data, data.series.metric, &[found], self.options.runners_up);
             model.warnings.retain(|w| w.code != warning::EFFORT_INEXACT);
@@ -484,7 +482,7 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        let data = &*self.without_unexplained_first_value(data, workspace);
+        let data = &*self.without_first_value(data, workspace);
         let data =
             &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
@@ -504,9 +502,9 @@ impl<'a> Fitter<'a> {
 
     /// The data without those at one rank that are far below all others, unless the function of all has the terms that the one of the others
     /// has: it is nothing there.
-    fn without_unexplained_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
-        let beyond = first_value::without_first_value(self.experiment, data, self.options.minimum_points);
-        let Cow::Owned(beyond) = beyond else { return beyond };
+    fn without_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
+        let beyond = first_value::without_far_below(self.experiment, data, self.options.minimum_points);
+        let Some(beyond) = beyond else { return Cow::Borrowed(data) };
         let is_beyond = |x: &&[f64]| beyond.points.contains(x);
         let is_nothing = |term: &Term| data.points.iter().filter(|x| !is_beyond(x)).all(|x| term.at(x) == 0.0);
         let mut factors = |of: &Data<'a>| {
@@ -589,8 +587,7 @@ impl<'a> Fitter<'a> {
         (prior, metric, warnings): (&Prior, MetricId, Vec<Warning>),
         workspace: &mut Workspace,
     ) -> Model {
-        let least = self.options.minimum_points;
-        let mut data = first_value::without_first_value(self.experiment, data, least).into_owned();
+        let mut data = self.without_first_value(data, workspace).into_owned();
         let what = binding.sentence(self.experiment).unwrap_or_default();
         let forced = self.options.method == MethodChoice::Effort;
         let message = match forced {

@@ -16,7 +16,7 @@ pub(crate) fn deviation(digits: i32) -> f64 {
 const DECIMALS: std::ops::RangeInclusive<i32> = -3..=6;
 
 /// Relative standard deviation of what rounding did to the times of `series`, at their median: they were measured twice and more at each point,
-/// and all are multiples of some 10^-k, as clocks do not tell them. Repetitions that are alike then say nothing of their noise. Zero where
+/// and all are multiples of some 10^-k, as tables and coarse clocks make them. Repetitions that are alike then say nothing of their noise. Zero where
 /// that is not so; of times that are measured once functions that give them exactly are what is meant.
 pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
     let is_repeated = experiment.layouts[series.layout as usize].repetitions.iter().all(|count| *count > 1);

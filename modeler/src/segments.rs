@@ -98,14 +98,14 @@ impl Cut {
     }
 }
 
-/// The same where nothing else tells of a change than one value: all coefficients count.
-pub(crate) fn is_determined(found: &Found, part: &Data) -> bool {
-    found.exact && found.coefficients() * POINTS_PER_TERM <= part.points.len()
-}
-
 /// Whether the points of `part` are enough to say that the function that gives their counts is behind them.
 pub(crate) fn is_sure(found: &Found, part: &Data) -> bool {
     found.exact && found.terms.len() * POINTS_PER_TERM <= part.points.len()
+}
+
+/// The same where nothing else tells of a change than one value: all coefficients count.
+pub(crate) fn is_determined(found: &Found, part: &Data) -> bool {
+    found.exact && found.coefficients() * POINTS_PER_TERM <= part.points.len()
 }
 
 impl Model {

@@ -491,7 +491,38 @@ fn counts_of_more_ranks_than_one_come_back() {
                 assert!(codes.contains(&modeler::warning::FIRST_VALUE), "{name}: {codes:?}");
             }
             assert_eq!(model("time").method, Method::Effort, "{}", what());
+            let doubt = |at: &[f64]| modeler::report::Doubts::at(&experiment, at).of(model("time"));
+            assert!(doubt(&[1.0, 300.0]).is_some_and(|told| told.starts_with("The model is of larger p than 1")));
+            assert_eq!(doubt(&[2.0, 300.0]), None);
         }
+    }
+}
+
+/// A count on lines along single parameters is that of their sum or of their product: its interval holds both.
+#[test]
+fn counts_on_a_cross_may_be_those_of_a_sum_and_of_a_product() {
+    let functions: [OfTwo; 2] = [&|p, n| 100.0 + 2.0 * p * n, &|p, n| 100.0 + 600.0 * p + 8.0 * n];
+    for function in functions {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (callpath, blocks) = (builder.callpath(["solve"]), builder.metric(metric("basic_blocks")));
+        let lines = P.map(|p| [p, N[0]]).into_iter().chain(N[1..].iter().map(|n| [P[0], *n]));
+        for x in lines {
+            let point = builder.point(&x);
+            builder.add(callpath, blocks, point, function(x[0], x[1]));
+        }
+        let experiment = builder.finish();
+        let model = &fit(&experiment, &Options::default()).models[0];
+        let prediction = model.predict(&[64.0, 4000.0], 0.9);
+        let (lower, upper) = (prediction.lower * (1.0 - 1e-9), prediction.upper * (1.0 + 1e-9));
+        let truth = function(64.0, 4000.0);
+        assert!(
+            lower <= truth && truth <= upper,
+            "{truth}: {prediction:?}, {}",
+            expression(&experiment, "basic_blocks")
+        );
+        // On its line nothing is open.
+        let on_line = model.predict(&[64.0, N[0]], 0.9);
+        assert!(on_line.upper - on_line.lower <= 1e-9 * on_line.value, "{on_line:?}");
     }
 }
 

@@ -373,6 +373,42 @@ fn times_of_one_rank_that_are_apart_are_left_out() {
     assert!(!is_left_out(&fit(&of_sizes, &Options::default()).models[0]));
 }
 
+/// What one run that failed leaves of two call paths says nothing of their noise.
+#[test]
+fn a_run_that_failed_is_no_noise_of_others() {
+    let halo = [
+        [1.0468e-6, 9.8674e-7, 1.0079e-6],
+        [0.050147, 0.050835, 0.048598],
+        [0.0049585, 0.049249, 0.048925],
+        [0.049156, 0.049488, 0.049713],
+        [0.049093, 0.050422, 0.049452],
+        [0.046802, 0.051191, 0.049608],
+    ];
+    let other = [
+        [0.029554, 0.030161, 0.030138],
+        [0.042471, 0.041701, 0.042589],
+        [0.0058155, 0.061732, 0.058481],
+        [0.084502, 0.084885, 0.085224],
+        [0.11941, 0.12116, 0.11128],
+        [0.16891, 0.16872, 0.16779],
+    ];
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    for (name, times) in [("halo", halo), ("other", other)] {
+        let callpath = builder.callpath([name]);
+        for (i, repetitions) in times.iter().enumerate() {
+            let point = builder.point(&[2_f64.powi(i as i32)]);
+            repetitions.iter().for_each(|seconds| builder.add(callpath, time, point, *seconds));
+        }
+    }
+    let fits = fit(&builder.finish(), &Options::default());
+    // The smallest and the largest of what did not fail.
+    for (model, (least, most)) in fits.models.iter().zip([(0.0468, 0.0512), (0.1677, 0.1690)]) {
+        let found = model.at(&[32.0]);
+        assert!((least..=most).contains(&found), "{found}, not {least} to {most}");
+    }
+}
+
 /// Where effort gives the shape, a time far off it is left out, and one call path's failed run changes no model.
 #[test]
 fn a_time_far_off_the_shape_of_its_effort_is_left_out() {

@@ -1,7 +1,5 @@
 //! One rank at which hardly anything happens that happens everywhere else, as messages: what is measured there says nothing of how it grows.
 
-use std::borrow::Cow;
-
 use crate::data::Data;
 use crate::effort::Found;
 use crate::experiment::Experiment;
@@ -43,17 +41,11 @@ pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
     counts.iter().all(|[at_one, expected]| differ(*expected, *at_one, share))
 }
 
-/// The data without those where a parameter is one, if these are far below what all others give; with a warning.
-pub(super) fn without_first_value<'d, 'a>(
-    experiment: &Experiment,
-    data: &'d Data<'a>,
-    least: usize,
-) -> Cow<'d, Data<'a>> {
+/// The data without those where a parameter is one, with a warning, if these are far below what all others give.
+pub(super) fn without_far_below<'a>(experiment: &Experiment, data: &Data<'a>, least: usize) -> Option<Data<'a>> {
     let parameters = data.points.first().map_or(0, |x| x.len());
     let why = "values are less than a tenth of what the next two give";
-    let rest =
-        (0..parameters).filter(|&l| is_far_below(data, l)).find_map(|l| without(experiment, data, l, least, why));
-    rest.map_or(Cow::Borrowed(data), Cow::Owned)
+    (0..parameters).filter(|&l| is_far_below(data, l)).find_map(|l| without(experiment, data, l, least, why))
 }
 
 /// The data without those where parameter `l` is one, with a warning that says why, if there are any, and `least` points beyond.

@@ -1,11 +1,10 @@
 //! Which times tell each other their noise: those of one metric at one kind of call paths.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
-use super::{Fitter, first_value, stray};
+use super::{Fitter, stray};
 use crate::build::{Pooled, misfit, prior_residuals, searched_residuals};
 use crate::effort::Workspace;
 use crate::experiment::{CallPath, CallPathId, MetricId, Series};
@@ -77,13 +76,13 @@ impl Fitter<'_> {
         match prior {
             // What the effort does not explain is no noise, nor is what a fit leaves out.
             Some((prior, ..)) => {
-                let data = self.beyond_one(&data, &prior);
-                let data = stray::without_strays_of(self.experiment, &data, &prior).map_or(data, Cow::Owned);
+                let data = self.beyond_one(&data, &prior).unwrap_or(data);
+                let data = stray::without_strays_of(self.experiment, &data, &prior).unwrap_or(data);
                 misfit(&data, &prior).is_none().then(|| prior_residuals(&data, &prior)).flatten()
             }
             None if self.options.method == MethodChoice::Effort => None,
             None => {
-                let data = first_value::without_first_value(self.experiment, &data, self.options.minimum_points);
+                let data = self.without_first_value(&data, workspace);
                 let data = stray::without_stray_repetitions(self.experiment, &data);
                 let data = self.without_stray(&data, workspace);
                 data.tells_noise().then(|| self.shapes(&data, workspace)).and_then(|s| searched_residuals(&data, s))

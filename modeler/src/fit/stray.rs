@@ -24,18 +24,19 @@ const ASTRAY_OF_MANY: f64 = 1.5;
 /// they are usually off by, the first few of them, and one of so many points at most is left out.
 const ROUGH: f64 = 2.5;
 const ASKED: usize = 4;
-const ONE_OF: usize = 12;
+const ONE_POINT_OF: usize = 12;
 /// What the search's criterion, twice the logarithm of a probability, must gain without it beside what the point itself said. Of 4,000
 /// series of five to eight times under exponential noise of 30 %, 1 to 3 % lose one then; of 1,000 of 5 x 5 times under 3, 10, 30 and 75 %
 /// 0, 2.5, 4.2 and 1.9 %.
 const GAIN: f64 = 16.0;
 
 /// A repetition is left out that is so many times the median of its point, or one of so many parts of it, and farther off it than so many
-/// deviations of all repetitions from theirs, where it has so many siblings and is the only such one or one of [`ONE_OF`]: more are the
+/// deviations of all repetitions from theirs, where it has so many siblings and is the only such one or one of so many values: more are the
 /// noise's tail.
 const OFF_SIBLINGS: f64 = 1.5;
 const DEVIATIONS: f64 = 10.0;
 const SIBLINGS_LEFT: usize = 2;
+const FOR_ONE: usize = 20;
 /// Of a shape that effort gives so many more points are needed than it has coefficients.
 const LEAST_LEFT: usize = 3;
 
@@ -55,7 +56,7 @@ pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &
     let limit = OFF_SIBLINGS.ln().max(DEVIATIONS * median(&mut sizes) / MEDIAN_OF_NORMAL);
     let is_astray = |o: &(usize, f64)| o.1 > 0.0 && has_siblings(o) && off(o) > limit;
     let astray: Vec<(usize, f64)> = data.observations.iter().filter(|o| is_astray(o)).copied().collect();
-    if astray.is_empty() || astray.len() > most_of(data.observations.len()) {
+    if astray.is_empty() || astray.len() > (data.observations.len() / FOR_ONE).max(1) {
         return Cow::Borrowed(data);
     }
     let mut rest = data.without_observations(is_astray);
@@ -70,68 +71,47 @@ pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &
     Cow::Owned(rest)
 }
 
-/// The data without the times that are far off the shape of the effort, where some are; with a warning each. Not one above it at the largest
-/// value of a parameter, which nothing tells from a change of behaviour.
+/// The data without the times that are far off the shape of the effort, where some are; with a warning each. Where the shape is known, the
+/// times that follow it say how far is far. Not one above it at the largest value of a parameter, which nothing tells from a change of
+/// behaviour, and not where all repetitions say the same.
 pub(super) fn without_strays_of<'a>(experiment: &Experiment, data: &Data<'a>, prior: &Prior) -> Option<Data<'a>> {
-    let astray: Vec<Far> = far_off(data, prior).into_iter().filter(|far| !far.may_be_change).collect();
-    let mut rest = without_far(data, &astray)?;
-    rest.warnings.extend(astray.iter().map(|Far { observation: (i, time), expected, .. }| {
-        left_out(&place(experiment, data.points[*i]), time / expected, "what the shape of the effort gives")
-    }));
-    Some(rest)
-}
-
-/// A time that is far off the shape of the effort.
-struct Far {
-    observation: (usize, f64),
-    expected: f64,
-    /// Whether it is above the shape at the largest value of a parameter.
-    may_be_change: bool,
-}
-
-/// The times that are far off the shape of the effort, where no repetition says the same. The times that follow it say how far is far.
-fn far_off(data: &Data, prior: &Prior) -> Vec<Far> {
+    let most = (data.observations.len() / ONE_POINT_OF).max(1);
     let basis = prior.fullest();
     if data.points.len() < basis.len() + LEAST_LEFT {
-        return Vec::new();
+        return None;
     }
     let (columns, y) = (data.columns(basis), data.values());
     let off = |fitted: &[f64]| -> Vec<f64> { y.iter().zip(fitted).map(|(y, f)| (y / f).ln()).collect() };
     // A zero is no failed run: where it is one its repetitions say so.
     let is_large = |off: &f64| off.is_finite() && off.abs() > ASTRAY.ln();
     if !off(&LeastSquares::of(&columns, &y).fitted).iter().any(is_large) {
-        return Vec::new();
+        return None;
     }
     let fitted = LeastSquares::of(&columns, &robust::winsorised(&columns, &y)).fitted;
     let off = off(&fitted);
     let mut sizes: Vec<f64> = off.iter().map(|off| off.abs()).filter(|off| off.is_finite()).collect();
     if sizes.is_empty() {
-        return Vec::new();
+        return None;
     }
     let limit = ASTRAY.ln().max(DEVIATIONS * median(&mut sizes) / MEDIAN_OF_NORMAL);
-    let is_far: Vec<bool> = off.iter().map(|off| is_large(off) && off.abs() > limit).collect();
     let range = data.range();
     let is_last = |i: usize| data.points[i].iter().zip(&range).any(|(x, (low, high))| x == high && low < high);
-    let far = |k: usize| {
-        let observation = data.observations[k];
-        Far { observation, expected: fitted[k], may_be_change: off[k] > 0.0 && is_last(observation.0) }
+    let is_far = |i: usize, off: f64| is_large(&off) && off.abs() > limit && !(off > 0.0 && is_last(i));
+    let far: Vec<bool> = data.observations.iter().zip(&off).map(|(o, off)| is_far(o.0, *off)).collect();
+    let is_astray = |k: &usize| {
+        let i = data.observations[*k].0;
+        far[*k] && !comes_again(data, i, |o| data.observations.iter().zip(&far).any(|(other, far)| *far && other == o))
     };
-    let is_alone = |k: &usize| {
-        let same = |o: &(usize, f64)| data.observations.iter().zip(&is_far).any(|(other, far)| *far && other == o);
-        !comes_again(data, data.observations[*k].0, same)
-    };
-    (0..y.len()).filter(|&k| is_far[k]).filter(is_alone).map(far).collect()
-}
-
-/// The data without these, if they are some and few.
-fn without_far<'a>(data: &Data<'a>, far: &[Far]) -> Option<Data<'a>> {
-    let are_few = (1..=most_of(data.observations.len())).contains(&far.len());
-    are_few.then(|| data.without_observations(|o| far.iter().any(|far| far.observation == *o)))
-}
-
-/// How many of so many may be left out.
-fn most_of(count: usize) -> usize {
-    (count / ONE_OF).max(1)
+    let astray: Vec<((usize, f64), f64)> =
+        (0..far.len()).filter(is_astray).map(|k| (data.observations[k], fitted[k])).collect();
+    if astray.is_empty() || astray.len() > most {
+        return None;
+    }
+    let mut rest = data.without_observations(|o| astray.iter().any(|(astray, _)| astray == o));
+    rest.warnings.extend(astray.iter().map(|((i, time), expected)| {
+        left_out(&place(experiment, data.points[*i]), time / *expected, "what the shape of the effort gives")
+    }));
+    Some(rest)
 }
 
 /// Whether a time is so many times, or one of so many parts of, what is expected.
@@ -170,7 +150,7 @@ impl<'a> Fitter<'a> {
     /// from a change of behaviour.
     pub(super) fn without_stray<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
         let mut rest = Cow::Borrowed(data);
-        for _ in 0..most_of(data.points.len()) {
+        for _ in 0..(data.points.len() / ONE_POINT_OF).max(1) {
             let Some((i, expected)) = self.stray(&rest, workspace) else { break };
             let mut without = rest.without_observations(|o| o.0 == i && is_off(o.1, expected, ASTRAY));
             let (place, times) = (place(self.experiment, rest.points[i]), rest.levels()[i] / expected);
@@ -185,7 +165,7 @@ impl<'a> Fitter<'a> {
     fn stray(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<(usize, f64)> {
         let (n, y) = (data.points.len(), data.levels());
         let zeros = y.iter().filter(|y| **y == 0.0).count();
-        if n < FEW.0 || n <= self.options.minimum_points || zeros > most_of(n) {
+        if n < FEW.0 || n <= self.options.minimum_points || zeros > (n / ONE_POINT_OF).max(1) {
             return None;
         }
         let hypotheses = self.hypotheses(data);

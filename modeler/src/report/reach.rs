@@ -127,8 +127,8 @@ fn beyond(experiment: &Experiment, target: &[f64], shapes_come: &str) -> Option<
     })
 }
 
-/// That all points lie on lines along single parameters through one of them, and the target on none of these lines, where the shapes of
-/// some of `models` come from times alone, in a sentence; nothing where that is not so.
+/// That the points of some of `models` lie on lines along single parameters through one place, and the target on none of these lines, where
+/// their shapes come from times alone or grow along two of the parameters, in a sentence; nothing where that is not so.
 ///
 /// ```
 /// use modeler::report::off_the_lines;
@@ -158,8 +158,8 @@ fn off_lines<'m>(
     ))
 }
 
-/// Whose points lie on lines along single parameters, of those of `models` whose shapes come from times alone, in words, and the names of the
-/// parameters off whose lines `target`, or some place, lies.
+/// Whose points lie on lines along single parameters, of those of `models` that these leave open, in words, and the names of the parameters
+/// off whose lines `target`, or some place, lies.
 fn on_lines<'e, 'm>(
     experiment: &'e Experiment,
     models: impl IntoIterator<Item = &'m Model>,
@@ -242,8 +242,8 @@ pub fn left_out<'m>(models: impl IntoIterator<Item = &'m Model>) -> Option<Strin
 }
 
 /// What the places of the points leave open, whatever was measured there, in a sentence; nothing where they leave nothing open: parameters of
-/// which each value goes with one value of the others, as in weak scaling, or that all points lie on lines along single parameters, where the
-/// shapes of some of `models` come from times alone.
+/// which each value goes with one value of the others, as in weak scaling, or that the points of some of
+/// `models` lie on lines along single parameters, where their shapes come from times alone or grow along two of the parameters.
 ///
 /// ```
 /// use modeler::report::left_open;
@@ -340,9 +340,7 @@ impl<'a> Doubts<'a> {
         let below_zero = || below_zero(self.experiment, only, &self.target);
         self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero).or_else(of_times)
     }
-}
 
-impl Doubts<'_> {
     /// That `model` is of more than one rank, and the target is one.
     fn at_one(&self, model: &Model) -> Option<String> {
         let is_apart = model.warnings.iter().any(|warning| warning.code == warning::FIRST_VALUE);
