@@ -11,6 +11,8 @@ use crate::library::Shape;
 use crate::linear::{inverse_gram, least_squares, residual};
 use crate::separable::{Grid, fibers};
 
+/// So many factors a parameter has at most in the sums that are proposed for counts.
+pub(crate) const MOST_FACTORS: usize = 3;
 /// Alternatives for a parameter's factors, by their number.
 const FACTOR_SETS: usize = 4;
 /// Alternatives for a count of one parameter, and for a count of all.
@@ -42,15 +44,21 @@ struct Values<'a> {
 
 /// Sums of terms that may explain `y`, the most promising first. `weights` are relative to each other; `floor` is
 /// the mean square of the weighted differences that rounding causes at least. The axes with bits in `falling` may have
-/// negative exponents.
-pub(crate) fn propose(grid: &Grid, y: &[f64], weights: &[f64], floor: f64, falling: usize) -> Vec<Vec<Shape>> {
+/// negative exponents, and each has so many factors at most.
+pub(crate) fn propose(
+    grid: &Grid,
+    y: &[f64],
+    weights: &[f64],
+    floor: f64,
+    (falling, factors): (usize, usize),
+) -> Vec<Vec<Shape>> {
     let of = |(a, smooth)| (a, if falling >> a & 1 == 1 { &grid.falling[a] } else { smooth });
     let axes: Vec<(usize, &Axis)> = grid.smooth.iter().enumerate().map(of).collect();
     let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
     let deviation = floor.max(1e-24 * size).max(f64::MIN_POSITIVE).sqrt();
     let weights: Vec<f64> = weights.iter().map(|w| w / deviation).collect();
     let shapes = |sum: Sum| sum.products.iter().map(|p| shape(&axes, p)).filter(|s| !s.is_empty()).collect();
-    sums(&axes, &Values { y, weights: &weights }).into_iter().map(shapes).collect()
+    sums(&axes, factors, &Values { y, weights: &weights }).into_iter().map(shapes).collect()
 }
 
 fn shape(axes: &[(usize, &Axis)], product: &Product) -> Shape {
@@ -59,12 +67,12 @@ fn shape(axes: &[(usize, &Axis)], product: &Product) -> Shape {
     product.iter().filter_map(|&(a, k)| axes[a].1.candidates[k].factor).collect()
 }
 
-/// The best sums for these values on the grid of these axes.
-fn sums(axes: &[(usize, &Axis)], values: &Values) -> Vec<Sum> {
+/// The best sums for these values on the grid of these axes, with so many factors of each at most.
+fn sums(axes: &[(usize, &Axis)], factors: usize, values: &Values) -> Vec<Sum> {
     if let [(id, axis)] = axes {
         return lines(*id, axis, values);
     }
-    let mut all: Vec<Sum> = (0..axes.len()).flat_map(|first| sums_along(axes, first, values)).collect();
+    let mut all: Vec<Sum> = (0..axes.len()).flat_map(|first| sums_along(axes, first, factors, values)).collect();
     best(&mut all, SUMS);
     all
 }
@@ -136,17 +144,17 @@ fn compress(columns: Vec<Vector>, size: usize) -> Vec<Vector> {
     compressed
 }
 
-fn sums_along(axes: &[(usize, &Axis)], first: usize, values: &Values) -> Vec<Sum> {
+fn sums_along(axes: &[(usize, &Axis)], first: usize, factors: usize, values: &Values) -> Vec<Sum> {
     let (id, axis) = axes[first];
     let fibers = Fibers::new(axes, first, values);
     let rest: Vec<(usize, &Axis)> = axes.iter().enumerate().filter(|(i, _)| *i != first).map(|(_, a)| *a).collect();
-    let sets = factor_sets(axis, &fibers);
+    let sets = factor_sets(axis, factors, &fibers);
     let limit = sets.first().map_or(0.0, |s| s.0 + HOPELESS);
     let mut all: Vec<Sum> = Vec::new();
     for (score, chosen) in sets.iter().take_while(|s| s.0 <= limit) {
         let mut combined = vec![Sum { score: *score, products: Vec::new() }];
         for (k, (component, weights)) in chosen.iter().zip(components(axis, &fibers, chosen)) {
-            let inner = sums(&rest, &Values { y: &component, weights: &weights });
+            let inner = sums(&rest, factors, &Values { y: &component, weights: &weights });
             combined = combine(&combined, &inner, (id, *k));
         }
         all.extend(combined);
@@ -173,8 +181,8 @@ fn combine(sums: &[Sum], inner: &[Sum], factor: (usize, usize)) -> Vec<Sum> {
     all
 }
 
-/// Sets of one to three factors by how little of the lines they leave, each with its score.
-fn factor_sets(axis: &Axis, fibers: &Fibers) -> Vec<(f64, Vec<usize>)> {
+/// Sets of one to so many factors by how little of the lines they leave, each with its score.
+fn factor_sets(axis: &Axis, factors: usize, fibers: &Fibers) -> Vec<(f64, Vec<usize>)> {
     let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &fibers.rows))).collect();
     let count = axis.size * fibers.columns.len();
     let score = |left: f64, chosen: &[usize]| {
@@ -183,7 +191,7 @@ fn factor_sets(axis: &Axis, fibers: &Fibers) -> Vec<(f64, Vec<usize>)> {
         count as f64 * (left / freedom + 1.0).ln() + price
     };
     let mut all: Vec<(f64, Vec<usize>)> = Vec::new();
-    for size in 1..=3.min(axis.size.saturating_sub(2)) {
+    for size in 1..=factors.min(axis.size.saturating_sub(2)) {
         let mut of_size: Vec<(f64, Vec<usize>)> = Vec::new();
         each_set(&units, &fibers.compressed, size, &mut |estimate, chosen| {
             let worst = if of_size.len() < FACTOR_SETS { f64::INFINITY } else { of_size[FACTOR_SETS - 1].0 };

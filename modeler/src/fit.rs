@@ -381,11 +381,21 @@ impl<'a> Fitter<'a> {
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }
-        if hypotheses.has_one_parameter()
-            && found.first().is_some_and(|first| data.tells_apart(&candidate_basis(first)))
-        {
-            let variance = data.variance_of_points();
-            let sums = shape_search::search_sums(&hypotheses, data.levels(), power, variance, &mut workspace.searched);
+        if found.first().is_some_and(|first| data.tells_apart(&candidate_basis(first))) {
+            let (y, variance) = (data.levels(), data.variance_of_points());
+            let sums = if hypotheses.has_one_parameter() {
+                shape_search::search_sums(&hypotheses, y, power, variance, &mut workspace.searched)
+            } else {
+                let relative: Vec<f64> = y.iter().map(|y| y.recip()).collect();
+                let sums = hypotheses.proposals_of(shape_search::MOST_PRODUCTS, y, &relative, variance, true);
+                let mut products = Vec::new();
+                for product in sums.into_iter().flatten() {
+                    if !products.contains(&product) {
+                        products.push(product);
+                    }
+                }
+                shape_search::search_proposed(&hypotheses, y, power, (variance, &products), &mut workspace.searched)
+            };
             let explained: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(&candidate_basis(sum))).collect();
             if !explained.is_empty() {
                 return explained;

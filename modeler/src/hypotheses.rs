@@ -253,8 +253,20 @@ impl<'a> Hypotheses<'a> {
     /// Sums that are worth trying for the count `y`, with negative exponents where it falls or levels off; see
     /// [`decompose::propose`].
     pub fn proposals(&self, y: &[f64], weights: &[f64], floor: f64, negative: bool) -> Vec<Vec<Shape>> {
+        self.proposals_of(decompose::MOST_FACTORS, y, weights, floor, negative)
+    }
+
+    /// The same with so many factors of each parameter at most.
+    pub fn proposals_of(
+        &self,
+        factors: usize,
+        y: &[f64],
+        weights: &[f64],
+        floor: f64,
+        negative: bool,
+    ) -> Vec<Vec<Shape>> {
         let falling = if negative { self.falling(y) | self.levelling(y) } else { 0 };
-        self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor, falling))
+        self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor, (falling, factors)))
     }
 
     /// The libraries in which the count `y` is searched, in order. On grids rounded bounds were tried before, by

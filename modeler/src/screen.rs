@@ -366,6 +366,16 @@ impl<'a> Screen<'a> {
         self.product_of(|other| Some(if other == axis { j } else { 0 }))
     }
 
+    /// The product with this shape, if it is a candidate.
+    pub fn product(&self, shape: &[Factor]) -> Option<Product> {
+        let of_axis = |axis: &Axis| {
+            let parameter = axis.factors.iter().flatten().next()?.parameter;
+            let wanted = shape.iter().find(|factor| factor.parameter == parameter).copied();
+            axis.factors.iter().position(|factor| *factor == wanted)
+        };
+        self.product_of(|axis| of_axis(self.axes[axis]))
+    }
+
     /// The products of one or more parameters themselves that are candidates.
     pub fn plain_products(&self) -> impl Iterator<Item = Product> {
         let is_plain = |factor: &Option<Factor>| factor.is_some_and(|f| f.exponent == 1.into() && f.log_exponent == 0);

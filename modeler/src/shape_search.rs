@@ -9,6 +9,7 @@
 use crate::coefficients::measured_weights;
 use crate::effort::EXPLAINS;
 use crate::hypotheses::Hypotheses;
+use crate::library::Shape;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term, value_at};
 use crate::screen::{Axis, Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
@@ -21,6 +22,8 @@ const FINALISTS: usize = 8;
 /// than this: about a hundredth as probable as the best, from which on rivals count.
 const ALWAYS_FITTED: usize = 4;
 const WORTH_FITTING: f64 = 9.0;
+/// Products that a sum has at most.
+pub(crate) const MOST_PRODUCTS: usize = 2;
 /// How many single terms are looked at, with a constant and without.
 const SINGLES: usize = 12;
 /// How many of them are continued.
@@ -106,7 +109,7 @@ pub(crate) struct Workspace {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sum {
     constant: bool,
-    products: [Option<Product>; 2],
+    products: [Option<Product>; MOST_PRODUCTS],
     /// Mean square of the relative residuals.
     mean: f64,
     /// The criterion.
@@ -164,20 +167,34 @@ pub(crate) fn search_sums(
     search_as(hypotheses, y, power, Extent::AllSums { variance }, workspace)
 }
 
+/// The same for repeated values of several parameters: sums are looked at that begin with one of these products, which fit values along
+/// lines together though none may be near alone, as in `n log2(n)/p + log2(p)`.
+pub(crate) fn search_proposed(
+    hypotheses: &Hypotheses,
+    y: &[f64],
+    power: f64,
+    (variance, products): (f64, &[Shape]),
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
+    search_as(hypotheses, y, power, Extent::Proposed { variance, products }, workspace)
+}
+
 /// Which sums are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Extent {
+enum Extent<'a> {
     /// Those that begin with what is near alone.
     Usual,
     /// All of two factors of the one parameter, by values of this relative variance.
     AllSums { variance: f64 },
+    /// Also those that begin with these products, by values of this relative variance.
+    Proposed { variance: f64, products: &'a [Shape] },
 }
 
 fn search_as(
     hypotheses: &Hypotheses,
     y: &[f64],
     power: f64,
-    extent: Extent,
+    extent: Extent<'_>,
     workspace: &mut Workspace,
 ) -> Vec<Candidate> {
     let mut weights = measured_weights(y);
@@ -253,7 +270,7 @@ struct Search<'a> {
     power: f64,
     /// What a coefficient costs in the criterion.
     coefficient_price: f64,
-    extent: Extent,
+    extent: Extent<'a>,
 }
 
 impl Search<'_> {
@@ -303,8 +320,15 @@ impl Search<'_> {
         self.add_up(&mut continued, sums, w);
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
-        if self.extent != Extent::Usual {
-            self.begin_with_all(sums, w);
+        match self.extent {
+            Extent::Usual => {}
+            Extent::AllSums { .. } => {
+                let axis = self.screen.axes[0];
+                self.begin_with((1..axis.factors.len()).filter_map(|j| self.screen.pure(0, j)), sums, w);
+            }
+            Extent::Proposed { products, .. } => {
+                self.begin_with(products.iter().filter_map(|shape| self.screen.product(shape)), sums, w);
+            }
         }
         // Beside an exact sum a constant may be nothing but rounding, which is no summand.
         let exact = sums.iter().filter(|sum| sum.constant && sum.terms() > 0 && sum.mean <= FINEST_SCREENED);
@@ -426,10 +450,9 @@ impl Search<'_> {
         sort_in(sums, better);
     }
 
-    /// Continues every factor of the one parameter.
-    fn begin_with_all(&self, sums: &mut Vec<Sum>, w: &mut Workspace) {
-        let factors = (1..self.screen.axes[0].factors.len()).filter_map(|j| self.screen.pure(0, j));
-        for (product, constant) in factors.flat_map(|product| [(product, true), (product, false)]) {
+    /// Continues each of these products, alone and beside a constant.
+    fn begin_with(&self, products: impl Iterator<Item = Product>, sums: &mut Vec<Sum>, w: &mut Workspace) {
+        for (product, constant) in products.flat_map(|product| [(product, true), (product, false)]) {
             let start = Sum { constant, products: [Some(product), None], mean: 0.0, score: 0.0 };
             let longer = self.longer(&start, CONTINUATIONS, last_score(sums), false, w);
             sort_in(sums, longer);
@@ -533,7 +556,7 @@ impl Search<'_> {
         let (n, terms) = (self.y.len() as f64, sum.terms() as f64);
         let finest = match self.extent {
             Extent::Usual => finest,
-            Extent::AllSums { variance } => finest.max(variance),
+            Extent::AllSums { variance } | Extent::Proposed { variance, .. } => finest.max(variance),
         };
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.

@@ -191,6 +191,28 @@ fn repetitions_tell_that_a_function_of_one_parameter_is_another() {
     assert!(close >= 15, "{close} of 20");
 }
 
+/// Nor is any product near a sum of two different ones of several parameters, as of work that is shared out beside a collective operation.
+/// Five repetitions that scatter by 4 % tell that it is none.
+#[test]
+fn sums_of_two_products_come_back_from_repeated_times() {
+    let rng = &mut StdRng::seed_from_u64(29);
+    type Function = fn(&[f64]) -> f64;
+    let functions: [(Function, [f64; 2]); 2] = [
+        (|x| 1e-3 * x[1] * x[1].log2() / x[0] + 0.4 * x[0].log2(), [128.0, 1600.0]),
+        (|x| 1e-4 * x[1] * x[1] + 0.01 * x[1] * x[0].log2(), [128.0, 6400.0]),
+    ];
+    for (truth, far) in functions {
+        let mut close = 0;
+        for _ in 0..10 {
+            let mut measure = |x: &[f64]| truth(x) * rng.random_range(0.965..1.035);
+            let measured = experiment(&grid(&[&RANKS, &[100.0, 200.0, 400.0, 800.0, 1600.0]]), &[5], &mut measure);
+            let model = &fit(&measured, &Options::default()).models[0];
+            close += usize::from((model.at(&far) / truth(&far) - 1.0).abs() < 0.1);
+        }
+        assert!(close >= 8, "{close} of 10 at {far:?}");
+    }
+}
+
 /// A background between two of those that are tried is no one-sided noise, however many repetitions tell it exactly.
 #[test]
 fn symmetric_noise_is_not_taken_for_one_sided_noise() {
