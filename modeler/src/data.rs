@@ -148,9 +148,14 @@ impl<'a> Data<'a> {
         self.lower_ends.as_deref().unwrap_or(&self.medians)
     }
 
+    /// Whether repetitions may tell that a function is not that of the values.
+    pub fn may_tell_apart(&self) -> bool {
+        LackOfFit::can_be_told(&self.observations, self.points.len()) && !self.repeats_exactly()
+    }
+
     /// Whether repetitions tell that no function with this basis is that of the values, see [`LackOfFit`].
     pub fn tells_apart(&self, basis: &[Group]) -> bool {
-        if !LackOfFit::can_be_told(&self.observations, self.points.len()) || self.repeats_exactly() {
+        if !self.may_tell_apart() {
             return false;
         }
         // The test is about least squares of the logarithms' means.

@@ -514,7 +514,7 @@ impl<'a> Fitter<'a> {
     /// has: it is nothing there.
     fn without_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
         let beyond = first_value::without_far_below(self.experiment, data, self.options.minimum_points);
-        let Some(beyond) = beyond else { return Cow::Borrowed(data) };
+        let Some(beyond) = beyond else { return self.without_told_first_value(data, workspace) };
         let is_beyond = |x: &&[f64]| beyond.points.contains(x);
         let is_nothing = |term: &Term| data.points.iter().filter(|x| !is_beyond(x)).all(|x| term.at(x) == 0.0);
         let mut factors = |of: &Data<'a>| {
@@ -526,6 +526,24 @@ impl<'a> Fitter<'a> {
             (Some(of_all), Some(own)) if of_all == own => Cow::Borrowed(data),
             _ => Cow::Owned(beyond),
         }
+    }
+
+    /// The data without those at one rank that are below all others, where repetitions tell that no function found is that of all, or only
+    /// one that has two coefficients more than that of the others: with what is at one, the simpler explanation.
+    fn without_told_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
+        // The coefficients of the function that explains the values, if one does.
+        let mut explained = |of: &Data<'a>| {
+            let basis = self.shapes(of, workspace).first().map(candidate_basis)?;
+            (!of.tells_apart(&basis)).then_some(basis.len())
+        };
+        let least = self.options.minimum_points;
+        let mut beyond = first_value::without_below_as_told(self.experiment, data, least).peekable();
+        if !data.may_tell_apart() || beyond.peek().is_none() {
+            return Cow::Borrowed(data);
+        }
+        let most = explained(data).unwrap_or(usize::MAX);
+        let told = beyond.find(|beyond| explained(beyond).is_some_and(|own| own + 1 < most));
+        told.map_or(Cow::Borrowed(data), Cow::Owned)
     }
 
     /// The model of a time whose shape `prior` gives. Where it changes its behaviour and one function explains the

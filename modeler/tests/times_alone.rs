@@ -395,6 +395,30 @@ fn times_of_one_rank_that_are_apart_are_left_out() {
     assert!(!is_left_out(&fit(&of_sizes, &Options::default()).models[0]));
 }
 
+/// One rank that does a third of what others do is not far below them; repetitions tell that no function is that of all, and of what
+/// one function gives that nothing is apart.
+#[test]
+fn repetitions_tell_that_one_rank_is_apart() {
+    let rng = &mut StdRng::seed_from_u64(53);
+    let ranks = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+    type Function = fn(&[f64]) -> f64;
+    let functions: [(Function, bool); 3] = [
+        (|x| 0.01 * x[1] * if x[0] == 1.0 { 0.3 } else { 1.0 }, true),
+        (|x| x[1] * (x[0].sqrt() + if x[0] == 1.0 { -0.6 } else { 0.0 }), true),
+        (|x| x[1] * (0.4 + 0.6 * x[0].log2()), false),
+    ];
+    for (function, is_apart) in functions {
+        for points in [grid(&[&ranks, &SIZES]), grid(&[&ranks, &[500.0]])] {
+            let measured = experiment(&points, &[5], &mut |x| function(x) * rng.random_range(0.98..1.02));
+            let model = &fit(&measured, &Options::default()).models[0];
+            let is_told = model.warnings.iter().any(|w| w.code == modeler::warning::FIRST_VALUE);
+            assert_eq!(is_told, is_apart, "{}", model.expression(&measured.parameters));
+            let off = model.at(&[64.0, 500.0]) / function(&[64.0, 500.0]) - 1.0;
+            assert!(off.abs() < 0.06, "{off}, {}", model.expression(&measured.parameters));
+        }
+    }
+}
+
 /// What one run that failed leaves of two call paths says nothing of their noise.
 #[test]
 fn a_run_that_failed_is_no_noise_of_others() {

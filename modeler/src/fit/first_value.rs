@@ -9,8 +9,10 @@ use crate::warning::{self, warning};
 
 /// Of so many values of a parameter that begin with one the first may be left out.
 const LEAST_VALUES: usize = 5;
-/// Values there are apart that are less than one of so many parts of what the next two give.
-const PARTS: f64 = 10.0;
+/// Values there are apart that are less than this share of what the next two give.
+const APART: f64 = 0.1;
+/// And those that are less than this share where repetitions tell that they are.
+const APART_AS_TOLD: f64 = 0.7;
 
 /// The cut between value one of parameter `l` and the others, where these are enough, and all other parameters have as many values there.
 pub(super) fn cut(data: &Data, l: usize) -> Option<Cut> {
@@ -43,9 +45,31 @@ pub(super) fn is_off_power(data: &Data, l: usize, share: f64) -> bool {
 
 /// The data without those where a parameter is one, with a warning, if these are far below what all others give.
 pub(super) fn without_far_below<'a>(experiment: &Experiment, data: &Data<'a>, least: usize) -> Option<Data<'a>> {
-    let parameters = data.points.first().map_or(0, |x| x.len());
     let why = "values are less than a tenth of what the next two give";
-    (0..parameters).filter(|&l| is_far_below(data, l)).find_map(|l| without(experiment, data, l, least, why))
+    without_below(experiment, data, least, (APART, why)).next()
+}
+
+/// For each parameter that begins with one the data without those there, with a warning, if these are below what all others give by so much
+/// that repetitions may tell it.
+pub(super) fn without_below_as_told<'a>(
+    experiment: &Experiment,
+    data: &Data<'a>,
+    least: usize,
+) -> impl Iterator<Item = Data<'a>> {
+    without_below(experiment, data, least, (APART_AS_TOLD, "repetitions tell that values are less than the others give"))
+}
+
+/// For each parameter the data without those where it is one, if these are below this share of what all others give, with a warning that
+/// says why.
+fn without_below<'a>(
+    experiment: &Experiment,
+    data: &Data<'a>,
+    least: usize,
+    (share, why): (f64, &str),
+) -> impl Iterator<Item = Data<'a>> {
+    let parameters = data.points.first().map_or(0, |x| x.len());
+    let is_below = move |l: &usize| are_below(data, *l, share);
+    (0..parameters).filter(is_below).filter_map(move |l| without(experiment, data, l, least, why))
 }
 
 /// The data without those where parameter `l` is one, with a warning that says why, if there are any, and `least` points beyond.
@@ -68,12 +92,13 @@ pub(super) fn without<'a>(
     Some(rest)
 }
 
-/// Whether the values where parameter `l` is one are far below those that the next two give, which most of them have on their lines.
-fn is_far_below(data: &Data, l: usize) -> bool {
+/// Whether the values where parameter `l` is one are below this share of those that the next two give, which most of them have on their
+/// lines.
+fn are_below(data: &Data, l: usize, share: f64) -> bool {
     let begun = begun(data, data.levels(), l);
     let at_one = data.points.iter().filter(|x| x[l] == 1.0).count();
     let are_told = 2 * begun.len() > at_one && begun.len() >= at_one.min(2);
-    are_told && begun.iter().all(|[at_one, expected]| PARTS * at_one < *expected)
+    are_told && begun.iter().all(|[at_one, expected]| *at_one < share * expected)
 }
 
 /// Of the lines along parameter `l` that begin at one and go on for two values: the first value, and what the power of `l` through the next two
