@@ -83,7 +83,7 @@ pub struct Fits {
 }
 
 /// Metrics that count and therefore have no noise.
-const EFFORT: [&str; 10] = [
+pub(crate) const EFFORT: [&str; 10] = [
     "visits",
     "basic_blocks",
     "bytes_sent",

@@ -56,7 +56,12 @@ pub(super) fn without_below_as_told<'a>(
     data: &Data<'a>,
     least: usize,
 ) -> impl Iterator<Item = Data<'a>> {
-    without_below(experiment, data, least, (APART_AS_TOLD, "repetitions tell that values are less than the others give"))
+    without_below(
+        experiment,
+        data,
+        least,
+        (APART_AS_TOLD, "repetitions tell that values are less than the others give"),
+    )
 }
 
 /// For each parameter the data without those where it is one, if these are below this share of what all others give, with a warning that

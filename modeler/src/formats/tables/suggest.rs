@@ -190,6 +190,11 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
     })
 }
 
+/// Whether columns of this name, in lower case, hold counts that poise knows or those of PAPI.
+fn is_count(name: &str) -> bool {
+    crate::fit::EFFORT.contains(&name) || name.starts_with("papi_")
+}
+
 /// Whether a number is written as in `1,5`, which is said when it is read: in other places the comma parts thousands.
 pub(crate) fn has_decimal_comma(cell: &str) -> bool {
     cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok()
@@ -256,8 +261,10 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
     let metric = metric.or_else(|| numbers().next_back());
     let is_beside = |c: &Column| [&STATISTICS[..], &BESIDE].iter().any(|names| names.contains(&c.lower.as_str()));
     let is_of_run = |c: &Column| OF_RUNS.contains(&c.lower.as_str());
+    let is_count = |c: &Column| c.is_number && is_count(&c.lower);
     let is_free = |c: &&Column| {
-        !is_metric(c) && !is_of_run(c) && !is_beside(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name)
+        let is_other = is_metric(c) || is_count(c) || is_of_run(c) || is_beside(c) || is_repetition(c);
+        !is_other && metric.is_none_or(|m| m.name != c.name)
     };
     let is_known = |c: &Column| PARAMETERS.contains(&c.lower.as_str()) && c.varies;
     // hyperfine says which columns they are, and its commands hold them.
@@ -299,12 +306,12 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
         });
         list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.listed())));
     }
+    let is_listed = |c: &Column| metric.is_some_and(|m| m.name == c.name);
+    list.extend(columns.iter().filter(|c| is_count(c) && !is_listed(c)).map(|c| format!("{}=metric", c.listed())));
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
     let holds_parameters = |c: &Column| are_named && c.lower == "command";
-    let is_metric_of_list = |c: &Column| metric.is_some_and(|m| m.name == c.name);
-    let is_callpath = |c: &&Column| {
-        !c.is_number && !is_of_run(c) && !is_metric_of_list(c) && c.varies && !is_told(c) && !holds_parameters(c)
-    };
+    let is_callpath =
+        |c: &&Column| !c.is_number && !is_of_run(c) && !is_listed(c) && c.varies && !is_told(c) && !holds_parameters(c);
     let names = columns.iter().filter(is_callpath).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.listed())));
     list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.listed())));
@@ -369,6 +376,11 @@ mod tests {
         assert_eq!(
             of("variant,size,p,time\n2d,4 KB,2,5\n3d,8 KB,4,6\n").unwrap(),
             "p=parameter,time=metric,variant=callpath,size=callpath"
+        );
+        // Counts come again where their call path does not depend on all parameters.
+        assert_eq!(
+            of("p,n,visits,time,bytes_sent\n2,10,1,5,80\n4,10,1,6,80\n2,20,1,7,160\n4,20,1,9,160\n").unwrap(),
+            "p=parameter,n=parameter,time=metric,visits=metric,bytes_sent=metric"
         );
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
