@@ -40,7 +40,7 @@ const BACKFITTED: f64 = 0.8;
 /// products), of which those count that are better than all others by this much before they are fitted relative to their own values:
 /// the more sums are tried, the better they follow chance.
 const MANY_PARAMETERS: std::ops::RangeInclusive<usize> = 3..=4;
-const PLAIN_PRICE: f64 = 12.0;
+pub(crate) const PLAIN_PRICE: f64 = 12.0;
 /// How often terms of the best sum of two are exchanged.
 const MOST_EXCHANGES: usize = 4;
 /// What a coefficient costs in the criterion beside the logarithm of the number of points.

@@ -191,6 +191,41 @@ fn repetitions_tell_that_a_function_of_one_parameter_is_another() {
     assert!(close >= 15, "{close} of 20");
 }
 
+/// Strong scaling that falls and then rises, measured once: no product comes near it, and none that falls rises again. Noise alone seldom
+/// falls and rises without going back, and then no function is near it.
+#[test]
+fn times_measured_once_that_fall_and_then_rise_are_sums() {
+    let rng = &mut StdRng::seed_from_u64(31);
+    type Function = fn(&[f64]) -> f64;
+    let functions: [Function; 3] =
+        [|x| 60.0 / x[0] + 0.2 * x[0], |x| 10.0 / x[0] + 0.5 * x[0].sqrt(), |x| 60.0 / x[0] + 1e-3 * x[0] * x[0]];
+    let doubling: Vec<f64> = (1..=8).map(|i| 2.0_f64.powi(i)).collect();
+    let of_sizes: [Function; 2] = [|x| 60.0 * x[1] / x[0] + 0.2 * x[0], |x| x[1] * (60.0 / x[0] + 0.02 * x[0])];
+    let sizes: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0];
+    let one = functions.map(|truth| (truth, grid(&[&doubling]), vec![1024.0, 1.0]));
+    let several = of_sizes.map(|truth| (truth, grid(&[&doubling[2..], sizes]), vec![1024.0, 32.0]));
+    for (truth, points, far) in one.into_iter().chain(several) {
+        let mut close = 0;
+        for _ in 0..10 {
+            let measured = experiment(&points, &[1], &mut |x| truth(x) * rng.random_range(0.98..1.02));
+            let model = &fit(&measured, &Options::default()).models[0];
+            close += usize::from((model.at(&far) / truth(&far) - 1.0).abs() < 0.3);
+        }
+        assert!(close >= 8, "{close} of 10 at {far:?}");
+    }
+    let mut constant = 0;
+    for _ in 0..200 {
+        let noisy = |_: &[f64]| 5.0 * (1.0 - 0.3 * (1.0 - rng.random::<f64>()).ln());
+        let measured = experiment(&grid(&[&doubling[..6]]), &[1], &mut { noisy });
+        let falls_and_rises = |model: &modeler::Model| {
+            let exponent = |t: &modeler::model::Term| t.factors.iter().any(|f| *f.exponent.numer() < 0);
+            model.terms.len() == 2 && model.terms.iter().filter(|t| exponent(t)).count() == 1
+        };
+        constant += usize::from(!falls_and_rises(&fit(&measured, &Options::default()).models[0]));
+    }
+    assert!(constant >= 195, "{constant} of 200");
+}
+
 /// Nor is any product near a sum of two different ones of several parameters, as of work that is shared out beside a collective operation.
 /// Five repetitions that scatter by 4 % tell that it is none.
 #[test]
