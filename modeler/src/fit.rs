@@ -4,6 +4,7 @@ mod first_value;
 mod pooling;
 mod shape;
 mod stray;
+mod sums;
 mod sweeps;
 mod two_values;
 
@@ -99,9 +100,6 @@ pub(crate) const EFFORT: [&str; 10] = [
 const CONTRADICTED: f64 = 0.25;
 /// The search of times replaces the function of a count where it leaves at most this share of the deviation.
 const MUCH_CLOSER: f64 = 0.5;
-/// Of values that fall and then rise sums of a falling and a rising term are the function where they leave at most this share of what the
-/// points that are left out deviate by.
-const MUCH_CLOSER_BEND: f64 = 0.2;
 /// Root mean square of relative differences that rounding of loop bounds is not taken to make.
 const BEYOND_ROUNDING: f64 = 0.2;
 /// Models of fewer points have a warning.
@@ -384,23 +382,7 @@ impl<'a> Fitter<'a> {
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }
-        let Some(first) = found.first() else { return found };
-        let sums: Vec<_> = if data.may_tell_apart() {
-            if !data.tells_apart(&candidate_basis(first)) {
-                return found;
-            }
-            let sums = more_sums(&hypotheses, data, data.variance_of_points(), workspace);
-            sums.into_iter().filter(|sum| !data.tells_apart(&candidate_basis(sum))).collect()
-        } else {
-            if first.is_exact() || !data.lines.fall_and_rise(data.levels()) {
-                return found;
-            }
-            let most = MUCH_CLOSER_BEND * MUCH_CLOSER_BEND * first.left_out;
-            let sums = more_sums(&hypotheses, data, 0.0, workspace);
-            let is_one = hypotheses.has_one_parameter();
-            let better = first.score - shape_search::PLAIN_PRICE;
-            sums.into_iter().filter(|sum| if is_one { sum.left_out < most } else { sum.score < better }).collect()
-        };
+        let sums = found.first().map(|first| sums::beside(first, data, &hypotheses, workspace)).unwrap_or_default();
         if sums.is_empty() { found } else { sums }
     }
 
@@ -819,30 +801,6 @@ impl<'a> Fitter<'a> {
         found.residual = found.differs_by(&hypotheses.points, y);
         Some(found)
     }
-}
-
-/// Shapes for the values of `data` among sums that a search need not come to, since no product of theirs is near alone. `variance` is the
-/// relative one of a value.
-fn more_sums(
-    hypotheses: &Hypotheses,
-    data: &Data,
-    variance: f64,
-    workspace: &mut Workspace,
-) -> Vec<shape_search::Candidate> {
-    let (y, power) = (data.levels(), data.weight_power());
-    if hypotheses.has_one_parameter() {
-        return shape_search::search_sums(hypotheses, y, power, variance, &mut workspace.searched);
-    }
-    let relative: Vec<f64> = y.iter().map(|y| y.recip()).collect();
-    let noise = data.lines.roughness(y).map_or(variance, |roughness| variance.max(roughness * roughness));
-    let sums = hypotheses.proposals_of(shape_search::MOST_PRODUCTS, y, &relative, noise, true);
-    let mut products = Vec::new();
-    for product in sums.into_iter().flatten() {
-        if !products.contains(&product) {
-            products.push(product);
-        }
-    }
-    shape_search::search_proposed(hypotheses, y, power, (variance, &products), &mut workspace.searched)
 }
 
 /// Summands of a function beside what is zero at one rank.

@@ -200,6 +200,11 @@ impl<'a> Hypotheses<'a> {
         self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, sets)).as_ref()
     }
 
+    /// Whether the points are a full grid.
+    pub fn is_grid(&self) -> bool {
+        self.grid().is_some()
+    }
+
     /// Parameters with one value in all points.
     pub fn fixed(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.points.first().map_or(0, |x| x.len())).filter(|l| !self.varying.contains(l))

@@ -101,6 +101,12 @@ impl Lines {
         })
     }
 
+    /// The longest of the lines along parameter `l`, if one has three values.
+    pub fn longest(&self, l: usize) -> Option<&[usize]> {
+        let longest = self.0[l].groups.iter().rev().max_by_key(|group| group.len())?;
+        (longest.len() >= 3).then_some(longest)
+    }
+
     /// The values of parameter `l`.
     pub fn levels(&self, l: usize) -> &Levels {
         &self.0[l].levels

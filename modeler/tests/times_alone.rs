@@ -204,7 +204,10 @@ fn times_measured_once_that_fall_and_then_rise_are_sums() {
     let sizes: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0];
     let one = functions.map(|truth| (truth, grid(&[&doubling]), vec![1024.0, 1.0]));
     let several = of_sizes.map(|truth| (truth, grid(&[&doubling[2..], sizes]), vec![1024.0, 32.0]));
-    for (truth, points, far) in one.into_iter().chain(several) {
+    let cross: Vec<Vec<f64>> = [4.0, 16.0, 64.0, 256.0, 1024.0].map(|p| vec![p, 4.0]).to_vec();
+    let cross: Vec<Vec<f64>> = cross.into_iter().chain([1.0, 2.0, 8.0, 16.0].map(|n| vec![16.0, n])).collect();
+    let on_cross = of_sizes.map(|truth| (truth, cross.clone(), vec![4096.0, 4.0]));
+    for (truth, points, far) in one.into_iter().chain(several).chain(on_cross) {
         let mut close = 0;
         for _ in 0..10 {
             let measured = experiment(&points, &[1], &mut |x| truth(x) * rng.random_range(0.98..1.02));

@@ -1,0 +1,92 @@
+//! Sums that a search of times need not come to, since no product of theirs is near alone: looked for where the values tell that the function
+//! found is not theirs.
+
+use crate::build::candidate_basis;
+use crate::data::Data;
+use crate::effort::Workspace;
+use crate::hypotheses::Hypotheses;
+use crate::library::Shape;
+use crate::model::Factor;
+use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
+
+/// Of few values that fall and then rise sums are the function where they leave at most this share of what points that are left out are off by.
+const MUCH_CLOSER: f64 = 0.2;
+/// Of the shapes along a line the factors of so many are tried.
+const OF_LINE: usize = 3;
+
+/// The sums that are the function of the values of `data`, best first, where these tell that `first` is not: repetitions by their test of
+/// lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing better is found.
+pub(super) fn beside(
+    first: &Candidate,
+    data: &Data,
+    hypotheses: &Hypotheses,
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
+    if data.may_tell_apart() {
+        let tells = |candidate: &Candidate| data.tells_apart(&candidate_basis(candidate));
+        let variance = data.variance_of_points();
+        let sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
+        return sums.into_iter().filter(|sum| !tells(sum)).collect();
+    }
+    if first.is_exact() || !data.lines.fall_and_rise(data.levels()) {
+        return Vec::new();
+    }
+    let most = MUCH_CLOSER * MUCH_CLOSER * first.left_out;
+    let is_better = |sum: &Candidate| match hypotheses.has_one_parameter() || !hypotheses.is_grid() {
+        true => sum.left_out < most,
+        false => sum.score < first.score - PLAIN_PRICE,
+    };
+    all(hypotheses, data, 0.0, workspace).into_iter().filter(is_better).collect()
+}
+
+/// Shapes for the values of `data`, of which each has this relative variance, those among them that begin with any factor of one parameter,
+/// or with any product of several parameters that lines suggest.
+fn all(hypotheses: &Hypotheses, data: &Data, variance: f64, workspace: &mut Workspace) -> Vec<Candidate> {
+    let (y, power) = (data.levels(), data.weight_power());
+    if hypotheses.has_one_parameter() {
+        return shape_search::search_sums(hypotheses, y, power, variance, &mut workspace.searched);
+    }
+    let products = match hypotheses.is_grid() {
+        true => products_on_grid(hypotheses, data, variance),
+        false => products_of_lines(hypotheses, data, variance, workspace),
+    };
+    shape_search::search_proposed(hypotheses, y, power, (variance, &products), &mut workspace.searched)
+}
+
+/// The products of the sums that fit the lines of a grid together.
+fn products_on_grid(hypotheses: &Hypotheses, data: &Data, variance: f64) -> Vec<Shape> {
+    let y = data.levels();
+    let relative: Vec<f64> = y.iter().map(|y| y.recip()).collect();
+    let noise = data.lines.roughness(y).map_or(variance, |roughness| variance.max(roughness * roughness));
+    let mut products = Vec::new();
+    for product in hypotheses.proposals_of(MOST_PRODUCTS, y, &relative, noise, true).into_iter().flatten() {
+        if !products.contains(&product) {
+            products.push(product);
+        }
+    }
+    products
+}
+
+/// The products of factors that are near the values along the longest line of each parameter, where points are no grid.
+fn products_of_lines(hypotheses: &Hypotheses, data: &Data, variance: f64, workspace: &mut Workspace) -> Vec<Shape> {
+    let power = data.weight_power();
+    let mut products: Vec<Shape> = vec![Shape::new()];
+    for l in 0..data.points[0].len() {
+        let Some(line) = data.lines.longest(l) else { continue };
+        let y: Vec<f64> = line.iter().map(|&i| data.levels()[i]).collect();
+        let along = Hypotheses::new(line.iter().map(|&i| data.points[i]).collect(), hypotheses.sets());
+        let found = shape_search::search_sums(&along, &y, power, variance, &mut workspace.searched);
+        let mut factors: Vec<Option<Factor>> = vec![None];
+        for factor in found.iter().take(OF_LINE).flat_map(|shape| &shape.terms).flat_map(|term| &term.factors) {
+            if !factors.contains(&Some(*factor)) {
+                factors.push(Some(*factor));
+            }
+        }
+        let with = |product: &Shape| -> Vec<Shape> {
+            factors.iter().map(|factor| product.iter().copied().chain(*factor).collect()).collect()
+        };
+        products = products.iter().flat_map(with).collect();
+    }
+    products.retain(|product| !product.is_empty());
+    products
+}
