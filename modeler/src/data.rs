@@ -7,6 +7,7 @@ use crate::lower_end;
 use crate::model::{Model, Term, Warning};
 use crate::priors::Group;
 use crate::roughness::{self, Lines};
+use crate::rounded;
 use crate::warning::{self, warning};
 use crate::words::counted;
 use std::borrow::Cow;
@@ -90,6 +91,12 @@ impl<'a> Data<'a> {
         };
         let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
         let (mut unusable, mut usable, mut tick) = (0, Vec::new(), None);
+        let below_clock = rounded::below_clock(experiment, series);
+        // Where a parameter is one a function may be zero, as logarithms are.
+        let seen = |value: f64, point: &[f64]| match below_clock {
+            Some(least) if value == 0.0 && !point.contains(&1.0) => least,
+            _ => value,
+        };
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
             let is_somewhere = point.iter().all(|x| x.is_finite());
@@ -98,9 +105,10 @@ impl<'a> Data<'a> {
                 && is_usable(value)
                 && is_somewhere
             {
-                data.observations.push((data.points.len(), *value));
+                let value = seen(*value, point);
+                data.observations.push((data.points.len(), value));
                 data.points.push(point);
-                data.medians.push(*value);
+                data.medians.push(value);
                 continue;
             }
             usable.clear();
@@ -122,6 +130,7 @@ impl<'a> Data<'a> {
                 data.left_out.extend(of_failed.map(|value| (point, *value)));
                 usable.retain(|value| !is_far_below(*value));
             }
+            usable.iter_mut().for_each(|value| *value = seen(*value, point));
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
             data.points.push(point);
             let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
@@ -130,7 +139,7 @@ impl<'a> Data<'a> {
         if data.points.len() != offered {
             data.lines = Arc::new(Lines::of(&data.points));
         }
-        data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
+        data.warn(unusable, below_clock, &experiment.metrics[series.metric as usize].unit);
         data
     }
 
@@ -227,7 +236,7 @@ impl<'a> Data<'a> {
         Some(format!("{what}; a model needs at least {least}{why}"))
     }
 
-    fn warn(&mut self, unusable: usize, unit: &str) {
+    fn warn(&mut self, unusable: usize, below_clock: Option<f64>, unit: &str) {
         let far_below = self.left_out.len();
         if far_below > 0 {
             let message = format!(
@@ -246,8 +255,14 @@ impl<'a> Data<'a> {
             self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }
         let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
-        if unit == "s" && zeros > 0 {
-            let message = format!("{} exactly zero.", counted(zeros, "time is", "times are"));
+        let of_clock = self.observations.iter().filter(|o| Some(o.1) == below_clock).count();
+        if unit == "s" && zeros + of_clock > 0 {
+            let taken_for = |least: f64| {
+                let short: f64 = format!("{least:.2e}").parse().unwrap_or(least);
+                format!(" and taken for {short} s, a quarter of what the clock tells apart")
+            };
+            let taken_for = below_clock.filter(|_| of_clock > 0).map_or(String::new(), taken_for);
+            let message = format!("{} exactly zero{taken_for}.", counted(zeros + of_clock, "time is", "times are"));
             self.warnings.push(warning(warning::ZERO_TIME, message));
         }
         if unit != "s" && self.observations.iter().any(|o| o.1 > 9_007_199_254_740_992.0) {

@@ -16,21 +16,42 @@ pub(crate) fn deviation(digits: i32) -> f64 {
 const DECIMALS: std::ops::RangeInclusive<i32> = -3..=6;
 
 /// Relative standard deviation of what rounding did to the times of `series`, at their median: they were measured twice and more at each point,
-/// and all are multiples of some 10^-k, as tables and coarse clocks make them. Repetitions that are alike then say nothing of their noise. Zero where
-/// that is not so; of times that are measured once functions that give them exactly are what is meant.
+/// and all are multiples of some 10^-k, as tables and coarse clocks make them. Repetitions that are alike then say nothing of their noise. So it is
+/// where a clock shows zeros, see [`below_clock`]. Zero where neither is so; of times that are measured once functions that give them exactly are
+/// what is meant.
 pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
     let is_repeated = experiment.layouts[series.layout as usize].repetitions.iter().all(|count| *count > 1);
-    if !is_repeated || !experiment.metrics[series.metric as usize].is_lengthened() {
+    let of_clock = below_clock(experiment, series);
+    if !(is_repeated || of_clock.is_some()) || !experiment.metrics[series.metric as usize].is_lengthened() {
         return 0.0;
     }
     let mut values: Vec<f64> =
         experiment.values_of(series).iter().copied().filter(|v| *v > 0.0 && v.is_finite()).collect();
     let is_multiple = |v: &f64, unit: f64| (v * unit - (v * unit).round()).abs() <= 1e-12 * v * unit;
-    let unit = DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)));
-    match unit {
+    let decimal = || DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)));
+    match of_clock.map(|quarter| (4.0 * quarter).recip()).or_else(decimal) {
         Some(unit) if !values.is_empty() => 1.0 / (12f64.sqrt() * unit * median(&mut values)),
         _ => 0.0,
     }
+}
+
+/// Times that begin so many ticks of their clock above zero do not come from one that shows zero for what is less.
+const MOST_TICKS: f64 = 10.0;
+
+/// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of a tick and rounds: a quarter of that, the
+/// middle of what is less than half. `None` where the times are no multiples of what two of them, zero included, differ by at least, or the
+/// least above zero is many of these: they are zero then because nothing happened.
+pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f64> {
+    let values = experiment.values_of(series);
+    if !values.contains(&0.0) || !experiment.metrics[series.metric as usize].is_lengthened() {
+        return None;
+    }
+    let mut values: Vec<f64> = values.iter().copied().filter(|v| *v >= 0.0 && v.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let tick = values.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)?;
+    let is_multiple = |v: &f64| (v / tick - (v / tick).round()).abs() <= 1e-9 * v / tick;
+    (values[1] <= MOST_TICKS * tick && values.iter().all(is_multiple)).then_some(0.25 * tick)
 }
 
 /// `model` with no less noise than `deviation`: in its intervals, in the errors of its coefficients, and in what it says of
@@ -83,6 +104,8 @@ mod tests {
         let of_tenths = deviation_of_times(&[&[0.5, 0.5], &[1.1, 1.2], &[2.1, 2.1], &[4.3, 4.3], &[8.6, 8.7]]);
         assert!((of_tenths - 0.05 / 3f64.sqrt() / 2.1).abs() < 1e-12, "{of_tenths}");
         assert_eq!(deviation_of_times(&[&[0.5], &[1.1], &[2.1], &[4.3]]), 0.0, "measured once");
+        let once = deviation_of_times(&[&[0.0], &[0.1], &[0.2], &[0.4], &[0.9]]);
+        assert!((once - 0.05 / 3f64.sqrt() / 0.3).abs() < 1e-9, "{once}: the median is between 0.2 and 0.4");
         let of_a_clock = deviation_of_times(&[&[0.512_345_678, 0.5], &[1.1, 1.1], &[2.1, 2.1]]);
         assert_eq!(of_a_clock, 0.0);
     }

@@ -69,7 +69,8 @@ pub const ALL: &[Explanation] = &[
         code: ZERO_TIME,
         title: "a time of zero",
         text: "A time of exactly zero is below the clock's resolution, or the call path was not reached there. It \
-               takes part in the fit with the weight of the smallest positive time.",
+               takes part in the fit with the weight of the smallest positive time, and where all times are multiples of \
+               what the clock tells apart, as a quarter of that: what it shows as zero is anything less than half.",
     },
     Explanation {
         code: BEYOND_EXACT,

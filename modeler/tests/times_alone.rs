@@ -287,6 +287,30 @@ fn a_repetition_that_is_impossibly_fast_is_left_out() {
     assert_eq!(told, [(modeler::warning::UNUSABLE_VALUE, sentence)]);
 }
 
+/// What a clock of tenths of a second shows as zero is less than half of one, and no time of nothing. Where times are no multiples of anything
+/// a zero is none, and the logarithm of one rank is nothing.
+#[test]
+fn zeros_of_a_coarse_clock_are_what_it_does_not_show() {
+    let ranks = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+    let tenths = |of: &dyn Fn(f64) -> f64| {
+        let measured = experiment(&grid(&[&ranks]), &[1], &mut |x| (of(x[0]) * 10.0).round() / 10.0);
+        fit(&measured, &Options::default()).models[0].clone()
+    };
+    for (truth, zeros) in [(0.012, "2 times are"), (0.02, "1 time is")] {
+        let model = tenths(&|p| truth * p);
+        let at = model.predict(&[256.0], 0.9);
+        assert!((at.lower..at.upper).contains(&(256.0 * truth)), "{at:?}");
+        assert!((0.6..1.5).contains(&(at.value / (256.0 * truth))), "{at:?}");
+        let told = model.warnings.iter().find(|w| w.code == modeler::warning::ZERO_TIME).map(|w| w.message.as_str());
+        let expected = format!("{zeros} exactly zero and taken for 0.025 s, a quarter of what the clock tells apart.");
+        assert_eq!(told, Some(expected.as_str()));
+    }
+    let falling = tenths(&|p| 1.8 / p);
+    assert!(falling.at(&[128.0]) < 0.05, "{}", falling.at(&[128.0]));
+    let logarithm = |x: &[f64]| 0.5 * x[0].log2();
+    assert_eq!(formula(&grid(&[&[1.0, 2.0, 4.0, 8.0, 16.0]]), &logarithm), "0.5 * log2(a)");
+}
+
 /// A zero is of a run that failed, too, but where the clock may not tell so small times; one that an hour's disturbance made long is told as well.
 #[test]
 fn repetitions_that_failed_or_went_astray_are_left_out() {
