@@ -92,9 +92,8 @@ impl<'a> Data<'a> {
         let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
         let (mut unusable, mut usable, mut tick) = (0, Vec::new(), None);
         let below_clock = rounded::below_clock(experiment, series);
-        // Where a parameter is one a function may be zero, as logarithms are.
         let seen = |value: f64, point: &[f64]| match below_clock {
-            Some(least) if value == 0.0 && !point.contains(&1.0) => least,
+            Some(least) if value == 0.0 && rounded::may_be_below_clock(point) => least,
             _ => value,
         };
         for (point, values) in experiment.measurements(series) {

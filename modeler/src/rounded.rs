@@ -43,7 +43,11 @@ const MOST_TICKS: f64 = 10.0;
 /// least above zero is many of these: they are zero then because nothing happened.
 pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f64> {
     let values = experiment.values_of(series);
-    if !values.contains(&0.0) || !experiment.metrics[series.metric as usize].is_lengthened() {
+    let is_shown = |(point, values): (&[f64], &[f64])| may_be_below_clock(point) && values.contains(&0.0);
+    if !values.contains(&0.0)
+        || !experiment.measurements(series).any(is_shown)
+        || !experiment.metrics[series.metric as usize].is_lengthened()
+    {
         return None;
     }
     let mut values: Vec<f64> = values.iter().copied().filter(|v| *v >= 0.0 && v.is_finite()).collect();
@@ -52,6 +56,11 @@ pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f6
     let tick = values.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)?;
     let is_multiple = |v: &f64| (v / tick - (v / tick).round()).abs() <= 1e-9 * v / tick;
     (values[1] <= MOST_TICKS * tick && values.iter().all(is_multiple)).then_some(0.25 * tick)
+}
+
+/// Whether a zero at this point is of a coarse clock, where there is one: where a parameter is one a function may be nothing, as logarithms are.
+pub(crate) fn may_be_below_clock(point: &[f64]) -> bool {
+    !point.contains(&1.0)
 }
 
 /// `model` with no less noise than `deviation`: in its intervals, in the errors of its coefficients, and in what it says of

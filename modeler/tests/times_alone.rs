@@ -307,8 +307,9 @@ fn zeros_of_a_coarse_clock_are_what_it_does_not_show() {
     }
     let falling = tenths(&|p| 1.8 / p);
     assert!(falling.at(&[128.0]) < 0.05, "{}", falling.at(&[128.0]));
-    let logarithm = |x: &[f64]| 0.5 * x[0].log2();
-    assert_eq!(formula(&grid(&[&[1.0, 2.0, 4.0, 8.0, 16.0]]), &logarithm), "0.5 * log2(a)");
+    let logarithm = experiment(&grid(&[&[1.0, 2.0, 4.0, 8.0, 16.0]]), &[1], &mut |x| 0.5 * x[0].log2());
+    let model = &fit(&logarithm, &Options::default()).models[0];
+    assert!(model.at(&[1.0]).abs() < 1e-12 && (model.at(&[64.0]) - 3.0).abs() < 1e-12, "{model:?}");
 }
 
 /// A zero is of a run that failed, too, but where the clock may not tell so small times; one that an hour's disturbance made long is told as well.
