@@ -100,6 +100,10 @@ pub(crate) const EFFORT: [&str; 10] = [
 const CONTRADICTED: f64 = 0.25;
 /// The search of times replaces the function of a count where it leaves at most this share of the deviation.
 const MUCH_CLOSER: f64 = 0.5;
+/// Whole numbers from here on need not be whole.
+const BEYOND_WHOLE: f64 = 9_007_199_254_740_992.0;
+/// So many more of them than coefficients agree with no function by chance.
+const SPARE: usize = 3;
 /// Root mean square of relative differences that rounding of loop bounds is not taken to make.
 const BEYOND_ROUNDING: f64 = 0.2;
 /// Models of fewer points have a warning.
@@ -301,6 +305,9 @@ impl<'a> Fitter<'a> {
             data.warnings.extend(warnings);
             return Ok(self.fit_prior(series, &data, &prior, effort_metric, workspace));
         }
+        if let Some(model) = self.fit_whole_numbers(series, &data, workspace) {
+            return Ok(model);
+        }
         if self.options.method == MethodChoice::Effort {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
         }
@@ -374,6 +381,27 @@ impl<'a> Fitter<'a> {
         self.searched_count(&data, None, workspace)
     }
 
+    /// The model of what is measured in whole numbers and is no time, where a function gives all of them exactly: a count of which nothing
+    /// says that it has no noise, as of messages or floating-point operations.
+    fn fit_whole_numbers(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Option<Model> {
+        let y = &data.medians;
+        let are_whole = y.iter().all(|v| v.fract() == 0.0 && *v < BEYOND_WHOLE);
+        if !are_whole || !data.repeats_exactly() || self.experiment.metrics[series.metric as usize].is_lengthened() {
+            return None;
+        }
+        let hypotheses = self.hypotheses(data);
+        let may_be_exact = || hypotheses.may_be_exact(y, &data.lines) || hypotheses.has_one_parameter();
+        let functions = match effort::constant_count(y) {
+            Some(constant) => vec![constant],
+            None if may_be_exact() => self.functions_without_noise(y, &hypotheses, workspace),
+            None => return None,
+        };
+        let is_it = |f: &Found| f.differs_by(&data.points, y) < effort::EXPLAINS && f.coefficients() + SPARE <= y.len();
+        let found = functions.into_iter().find(is_it)?;
+        let model = count_model(self.experiment, data, series.metric, &[found], self.options.runners_up);
+        Some(Model { kind: self.kind(series), ..model })
+    }
+
     /// The shapes for the values of `data`, best first.
     fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
         let hypotheses = self.hypotheses(data);
@@ -399,15 +427,7 @@ impl<'a> Fitter<'a> {
         if first.is_exact() || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
             return None;
         }
-        let mut functions = match hypotheses.smooth_function(y) {
-            Some((constant, shapes)) => vec![effort::exact(constant, shapes)],
-            None => {
-                let steps = hypotheses.steps(y);
-                let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
-                let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
-                effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
-            }
-        };
+        let mut functions = self.functions_without_noise(y, hypotheses, workspace);
         // What the arithmetic leaves of a constant is none.
         let least = y.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
         functions.iter_mut().filter(|f| f.constant.abs() < least).for_each(|f| f.constant = 0.0);
@@ -418,6 +438,17 @@ impl<'a> Fitter<'a> {
         terms.retain(|term| !term.factors.is_empty());
         let (constant, fitted) = (exact.constant, y.clone());
         Some(shape_search::Candidate { constant, terms, fitted, left_out: 0.0, score: first.score })
+    }
+
+    /// Functions without rounding that may give the values `y` exactly, which may be without noise.
+    fn functions_without_noise(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
+        if let Some((constant, terms)) = hypotheses.smooth_function(y) {
+            return vec![effort::exact(constant, terms)];
+        }
+        let steps = hypotheses.steps(y);
+        let count = Count { points: &hypotheses.points, y, independent: y.len() as f64, steps: &steps };
+        let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
+        effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
     }
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.

@@ -75,6 +75,27 @@ fn sums_and_products_of_counts_come_back() {
     assert_eq!(blocks_of_n_and_p(&|p, n| 10.0 * n + 3.0 * n / p), "3 * p^(-1) * n + 10 * n");
 }
 
+/// A counter of which nothing says that it is exact is where a function gives all of its whole numbers; others keep their noise.
+#[test]
+fn counters_of_other_names_are_counts_where_they_are_exact() {
+    let drawn = RefCell::new(StdRng::seed_from_u64(6));
+    let misses = |_: f64, n: f64| (n * drawn.borrow_mut().random_range(900.0..1100.0)).round();
+    let of_two: [(&str, OfTwo); 3] =
+        [("messages", &|p, _| p * (p - 1.0)), ("halo", &|p, n| 16.0 * n * (p - 1.0)), ("misses", &misses)];
+    let measured = over_p_and_n("exchange", &of_two);
+    assert_eq!(expression(&measured, "messages"), "-1 * p + p^2");
+    assert_eq!(expression(&measured, "halo"), "16 * p * n - 16 * n");
+    let fits = fit(&measured, &Options::default());
+    assert!(the_model(&fits, &measured, "misses").quality.noise.is_some_and(|noise| noise > 0.03));
+    // What is not whole is no count, and a time is never sure.
+    let measured = over_p("exchange", &[("half", &|p| 0.3 * p * (p - 1.0)), ("time", &|p| p * (p - 1.0))]);
+    let fits = fit(&measured, &Options::default());
+    for name in ["half", "time"] {
+        let model = the_model(&fits, &measured, name);
+        assert!(model.terms.iter().all(|term| term.coefficient > 0.0), "{name}: {}", model.expression(&["p".into()]));
+    }
+}
+
 /// With three values of p and no full grid, rounding a factor of p up or down gives nearly any three values.
 /// Whatever an iteration costs. Half of it, twice, is a whole number, too, and the bounds of other functions, rounded, may add up to a few values of r.
 #[test]
