@@ -11,6 +11,8 @@ use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
 
 /// Of few values that fall and then rise sums are the function where they leave at most this share of what points that are left out are off by.
 const MUCH_CLOSER: f64 = 0.2;
+/// Residuals of less say nothing for a sum of few values: of so many sums some are nearer to them than their noise is large.
+const LEAST_NOISE: f64 = 0.02;
 /// Of the shapes along a line the factors of so many are tried.
 const OF_LINE: usize = 3;
 
@@ -32,11 +34,18 @@ pub(super) fn beside(
         return Vec::new();
     }
     let most = MUCH_CLOSER * MUCH_CLOSER * first.left_out;
-    let is_better = |sum: &Candidate| match hypotheses.has_one_parameter() || !hypotheses.is_grid() {
+    let are_few = hypotheses.has_one_parameter() || !hypotheses.is_grid();
+    let is_better = |sum: &Candidate| match are_few {
         true => sum.left_out < most,
         false => sum.score < first.score - PLAIN_PRICE,
     };
-    all(hypotheses, data, 0.0, workspace).into_iter().filter(is_better).collect()
+    let variance = if are_few { LEAST_NOISE * LEAST_NOISE } else { 0.0 };
+    let (mut better, others): (Vec<_>, Vec<_>) =
+        all(hypotheses, data, variance, workspace).into_iter().partition(is_better);
+    if !better.is_empty() {
+        better.extend(others);
+    }
+    better
 }
 
 /// Shapes for the values of `data`, of which each has this relative variance, those among them that begin with any factor of one parameter,
