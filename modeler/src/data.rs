@@ -92,8 +92,8 @@ impl<'a> Data<'a> {
         let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
         let (mut unusable, mut usable, mut tick) = (0, Vec::new(), None);
         let below_clock = rounded::below_clock(experiment, series);
-        let seen = |value: f64, point: &[f64]| match below_clock {
-            Some(least) if value == 0.0 && rounded::may_be_below_clock(point) => least,
+        let seen = |value: f64| match below_clock {
+            Some(least) if value == 0.0 => least,
             _ => value,
         };
         for (point, values) in experiment.measurements(series) {
@@ -104,7 +104,7 @@ impl<'a> Data<'a> {
                 && is_usable(value)
                 && is_somewhere
             {
-                let value = seen(*value, point);
+                let value = seen(*value);
                 data.observations.push((data.points.len(), value));
                 data.points.push(point);
                 data.medians.push(value);
@@ -129,7 +129,7 @@ impl<'a> Data<'a> {
                 data.left_out.extend(of_failed.map(|value| (point, *value)));
                 usable.retain(|value| !is_far_below(*value));
             }
-            usable.iter_mut().for_each(|value| *value = seen(*value, point));
+            usable.iter_mut().for_each(|value| *value = seen(*value));
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
             data.points.push(point);
             let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
@@ -255,8 +255,9 @@ impl<'a> Data<'a> {
         }
         let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
         let of_clock = self.observations.iter().filter(|o| Some(o.1) == below_clock).count();
-        if unit == "s" && zeros + of_clock > 0 {
+        if unit == "s" && zeros > 0 || of_clock > 0 {
             let taken_for = |least: f64| {
+                // Without the digits that dividing by the tick's inverse leaves.
                 let short: f64 = format!("{least:.2e}").parse().unwrap_or(least);
                 format!(" and taken for {short} s, a quarter of what the clock tells apart")
             };

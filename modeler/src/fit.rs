@@ -104,6 +104,8 @@ const MUCH_CLOSER: f64 = 0.5;
 const BEYOND_WHOLE: f64 = 9_007_199_254_740_992.0;
 /// So many more of them than coefficients agree with no function by chance.
 const SPARE: usize = 3;
+/// Roughness that such numbers have at most where a function gives them.
+const SMOOTH_COUNT: f64 = 0.03;
 /// Root mean square of relative differences that rounding of loop bounds is not taken to make.
 const BEYOND_ROUNDING: f64 = 0.2;
 /// Models of fewer points have a warning.
@@ -390,13 +392,15 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let hypotheses = self.hypotheses(data);
-        let may_be_exact = || hypotheses.may_be_exact(y, &data.lines) || hypotheses.has_one_parameter();
-        let functions = match effort::constant_count(y) {
-            Some(constant) => vec![constant],
-            None if may_be_exact() => self.functions_without_noise(y, &hypotheses, workspace),
-            None => return None,
+        let are_zeros_at_one =
+            || data.points.iter().zip(y).all(|(x, v)| *v != 0.0 || x.contains(&1.0)) && y.contains(&0.0);
+        let are_smooth = || data.lines.roughness(y).is_none_or(|roughness| roughness <= SMOOTH_COUNT);
+        // Of noisy values no function would be found, after a long search.
+        let functions = match are_smooth() || are_zeros_at_one() {
+            true => self.function_of_few(y, &hypotheses, workspace),
+            false => return None,
         };
-        let is_it = |f: &Found| f.differs_by(&data.points, y) < effort::EXPLAINS && f.coefficients() + SPARE <= y.len();
+        let is_it = |f: &Found| f.exact && !f.terms.is_empty() && f.coefficients() + SPARE <= y.len();
         let found = functions.into_iter().find(is_it)?;
         let model = count_model(self.experiment, data, series.metric, &[found], self.options.runners_up);
         Some(Model { kind: self.kind(series), ..model })

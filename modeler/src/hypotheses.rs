@@ -210,6 +210,11 @@ impl<'a> Hypotheses<'a> {
         (0..self.points.first().map_or(0, |x| x.len())).filter(|l| !self.varying.contains(l))
     }
 
+    /// How many parameters vary.
+    pub fn varying(&self) -> usize {
+        self.varying.len()
+    }
+
     /// Whether one parameter alone varies.
     pub fn has_one_parameter(&self) -> bool {
         self.varying.len() == 1

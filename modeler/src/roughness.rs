@@ -9,9 +9,10 @@ use smallvec::SmallVec;
 /// Median of the absolute value of a standard normal variable.
 pub(crate) const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 /// Values that fall and then rise are so many times the least one at either end.
-const BEND: f64 = 1.2;
-/// On so many values at least.
+const BEND: f64 = 1.05;
+/// On so many values at least, and if these are all that tell so many times: noise of a third lets one of twenty series bend as far.
 const OF_BEND: usize = 5;
+const BEND_OF_FEWEST: f64 = 1.5;
 
 /// What points have to do with each other along their parameters, of which each has an entry: computed once for all
 /// series with these points.
@@ -88,16 +89,18 @@ impl Lines {
 
     /// Whether the values `y` fall and then rise along a parameter, without going back, on most lines along it that tell.
     pub fn fall_and_rise(&self, y: &[f64]) -> bool {
-        let bends = |line: &[usize]| {
+        let bends = |line: &[usize], least_bend: f64| {
             let least = (0..line.len()).min_by(|a, b| y[line[*a]].total_cmp(&y[line[*b]])).unwrap_or(0);
             let (falling, rising) = (&line[..=least], &line[least..]);
-            [line[0], line[line.len() - 1]].iter().all(|&end| y[end] > BEND * y[line[least]])
+            [line[0], line[line.len() - 1]].iter().all(|&end| y[end] > least_bend * y[line[least]])
                 && falling.is_sorted_by(|&a, &b| y[a] >= y[b])
                 && rising.is_sorted_by(|&a, &b| y[a] <= y[b])
         };
         self.0.iter().any(|line| {
             let telling = || line.groups.iter().filter(|group| group.len() >= OF_BEND);
-            2 * telling().filter(|group| bends(group)).count() > telling().count()
+            let is_one_of_fewest = telling().count() == 1 && telling().all(|group| group.len() == OF_BEND);
+            let least_bend = if is_one_of_fewest { BEND_OF_FEWEST } else { BEND };
+            2 * telling().filter(|group| bends(group, least_bend)).count() > telling().count()
         })
     }
 

@@ -27,40 +27,41 @@ pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
     }
     let mut values: Vec<f64> =
         experiment.values_of(series).iter().copied().filter(|v| *v > 0.0 && v.is_finite()).collect();
-    let is_multiple = |v: &f64, unit: f64| (v * unit - (v * unit).round()).abs() <= 1e-12 * v * unit;
-    let decimal = || DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)));
-    match of_clock.map(|quarter| (4.0 * quarter).recip()).or_else(decimal) {
-        Some(unit) if !values.is_empty() => 1.0 / (12f64.sqrt() * unit * median(&mut values)),
+    match tick(&values) {
+        Some(tick) => tick / (12f64.sqrt() * median(&mut values)),
         _ => 0.0,
     }
+}
+
+/// The largest 10^-k seconds of which all these are multiples, if there are any.
+fn tick(values: &[f64]) -> Option<f64> {
+    let is_multiple = |v: &f64, unit: f64| (v * unit - (v * unit).round()).abs() <= 1e-12 * v * unit;
+    let unit = DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)))?;
+    (!values.is_empty()).then_some(unit.recip())
 }
 
 /// Times that begin so many ticks of their clock above zero do not come from one that shows zero for what is less.
 const MOST_TICKS: f64 = 10.0;
 
-/// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of a tick and rounds: a quarter of that, the
-/// middle of what is less than half. `None` where the times are no multiples of what two of them, zero included, differ by at least, or the
-/// least above zero is many of these: they are zero then because nothing happened.
+/// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of 10^-k seconds and rounds: a quarter of that,
+/// the middle of what is less than half. `None` where the least time above zero is many of these or there is only one, so that nothing tells
+/// a clock, and where all zeros are at zero or one of a parameter that has other values: a function may be nothing there, as logarithms are.
 pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f64> {
     let values = experiment.values_of(series);
-    let is_shown = |(point, values): (&[f64], &[f64])| may_be_below_clock(point) && values.contains(&0.0);
-    if !values.contains(&0.0)
-        || !experiment.measurements(series).any(is_shown)
-        || !experiment.metrics[series.metric as usize].is_lengthened()
-    {
+    if !values.contains(&0.0) || !experiment.metrics[series.metric as usize].is_lengthened() {
         return None;
     }
-    let mut values: Vec<f64> = values.iter().copied().filter(|v| *v >= 0.0 && v.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
-    let tick = values.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)?;
-    let is_multiple = |v: &f64| (v / tick - (v / tick).round()).abs() <= 1e-9 * v / tick;
-    (values[1] <= MOST_TICKS * tick && values.iter().all(is_multiple)).then_some(0.25 * tick)
-}
-
-/// Whether a zero at this point is of a coarse clock, where there is one: where a parameter is one a function may be nothing, as logarithms are.
-pub(crate) fn may_be_below_clock(point: &[f64]) -> bool {
-    !point.contains(&1.0)
+    let mut positive: Vec<f64> = values.iter().copied().filter(|v| *v > 0.0 && v.is_finite()).collect();
+    positive.sort_by(f64::total_cmp);
+    positive.dedup();
+    let tick = tick(&positive)?;
+    let points = || experiment.measurements(series);
+    let may_be_nothing = |l: usize| {
+        let is_nothing = |x: &[f64]| x[l] == 0.0 || x[l] == 1.0;
+        points().any(|(x, _)| !is_nothing(x)) && points().all(|(x, values)| is_nothing(x) || !values.contains(&0.0))
+    };
+    let is_clock = positive.len() > 1 && positive[0] <= MOST_TICKS * tick;
+    (is_clock && !(0..experiment.parameters.len()).any(may_be_nothing)).then_some(0.25 * tick)
 }
 
 /// `model` with no less noise than `deviation`: in its intervals, in the errors of its coefficients, and in what it says of

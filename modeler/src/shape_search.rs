@@ -154,7 +154,7 @@ pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: 
     search_as(hypotheses, y, power, Extent::Usual, workspace)
 }
 
-/// The same for repeated values of one parameter, which tell that the function that [`search`] chose is not theirs: all sums of two
+/// The same for values of one parameter which tell that the function that [`search`] chose is not theirs: all sums of two
 /// factors are looked at, falling ones among them, since neither of two may be near alone, as in `1/p + log2(p)` about its least value.
 /// `variance` is the relative one of a value, below which residuals say nothing for a sum.
 pub(crate) fn search_sums(
@@ -167,8 +167,8 @@ pub(crate) fn search_sums(
     search_as(hypotheses, y, power, Extent::AllSums { variance }, workspace)
 }
 
-/// The same for repeated values of several parameters: sums are looked at that begin with one of these products, which fit values along
-/// lines together though none may be near alone, as in `n log2(n)/p + log2(p)`.
+/// The same for values of several parameters: sums are looked at that begin with one of these products, which fit values along lines together
+/// though none may be near alone, as in `n log2(n)/p + log2(p)`. Where nothing tells the variance it is zero.
 pub(crate) fn search_proposed(
     hypotheses: &Hypotheses,
     y: &[f64],
@@ -188,6 +188,16 @@ enum Extent<'a> {
     AllSums { variance: f64 },
     /// Also those that begin with these products, by values of this relative variance.
     Proposed { variance: f64, products: &'a [Shape] },
+}
+
+impl Extent<'_> {
+    /// The relative variance of a value; zero where only residuals tell it.
+    fn variance(self) -> f64 {
+        match self {
+            Self::Usual => 0.0,
+            Self::AllSums { variance } | Self::Proposed { variance, .. } => variance,
+        }
+    }
 }
 
 fn search_as(
@@ -554,15 +564,13 @@ impl Search<'_> {
     /// each coefficient's and each term's. Residuals of less than `finest` are rounding.
     fn scored(&self, sum: Sum, rss: f64, finest: f64) -> Sum {
         let (n, terms) = (self.y.len() as f64, sum.terms() as f64);
-        let finest = match self.extent {
-            Extent::Usual => finest,
-            Extent::AllSums { variance } | Extent::Proposed { variance, .. } => finest.max(variance),
-        };
+        let variance = self.extent.variance();
+        let finest = finest.max(variance);
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
-        // Nor need residuals tell the noise where repetitions do.
-        let few_points = if terms == 0.0 || mean == finest || self.extent != Extent::Usual {
+        // Nor need residuals tell the noise where it is known.
+        let few_points = if terms == 0.0 || mean == finest || variance > 0.0 {
             0.0
         } else {
             2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)

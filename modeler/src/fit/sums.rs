@@ -9,21 +9,30 @@ use crate::library::Shape;
 use crate::model::Factor;
 use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
 
-/// Of few values that fall and then rise sums are the function where they leave at most this share of what points that are left out are off by.
+/// Of five values that fall and then rise sums are the function where they leave at most this share of what points that are left out are off by;
+/// of more, which tell more, where the likelihood of such a share is as small.
 const MUCH_CLOSER: f64 = 0.2;
+/// What five values leave free that have a constant and two terms.
+const FREE_OF_FIVE: i32 = 2;
 /// Residuals of less say nothing for a sum of few values: of so many sums some are nearer to them than their noise is large.
 const LEAST_NOISE: f64 = 0.02;
+/// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
+const MOST_PARAMETERS: usize = 2;
 /// Of the shapes along a line the factors of so many are tried.
 const OF_LINE: usize = 3;
 
-/// The sums that are the function of the values of `data`, best first, where these tell that `first` is not: repetitions by their test of
-/// lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing better is found.
+/// The sums that may be the function of the values of `data`, the chosen one first, where these tell that `first` is not: repetitions by their test of
+/// lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing better is found, and of more than two
+/// parameters, which have too many products.
 pub(super) fn beside(
     first: &Candidate,
     data: &Data,
     hypotheses: &Hypotheses,
     workspace: &mut Workspace,
 ) -> Vec<Candidate> {
+    if hypotheses.varying() > MOST_PARAMETERS {
+        return Vec::new();
+    }
     if data.may_tell_apart() {
         let tells = |candidate: &Candidate| data.tells_apart(&candidate_basis(candidate));
         let variance = data.variance_of_points();
@@ -33,7 +42,8 @@ pub(super) fn beside(
     if first.is_exact() || !data.lines.fall_and_rise(data.levels()) {
         return Vec::new();
     }
-    let most = MUCH_CLOSER * MUCH_CLOSER * first.left_out;
+    let free = data.points.len() as i32 - 5 + FREE_OF_FIVE;
+    let most = MUCH_CLOSER.powf(2.0 * f64::from(FREE_OF_FIVE) / f64::from(free)) * first.left_out;
     let are_few = hypotheses.has_one_parameter() || !hypotheses.is_grid();
     let is_better = |sum: &Candidate| match are_few {
         true => sum.left_out < most,

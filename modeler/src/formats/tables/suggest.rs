@@ -274,7 +274,7 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
         parameters.extend(numbers().filter(is_free).filter(|c| (is_known(c) || c.recurs) && !counts_values(c)));
     }
     if parameters.is_empty() {
-        parameters.extend(numbers().find(is_free));
+        parameters.extend(numbers().find(is_free).or_else(|| numbers().find(|c| is_count(c))));
     }
     let mut list: Vec<String> = Vec::new();
     for column in &parameters {
@@ -307,7 +307,12 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
         list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.listed())));
     }
     let is_listed = |c: &Column| metric.is_some_and(|m| m.name == c.name);
-    list.extend(columns.iter().filter(|c| is_count(c) && !is_listed(c)).map(|c| format!("{}=metric", c.listed())));
+    list.extend(
+        columns
+            .iter()
+            .filter(|c| is_count(c) && !is_listed(c) && !is_parameter(c))
+            .map(|c| format!("{}=metric", c.listed())),
+    );
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
     let holds_parameters = |c: &Column| are_named && c.lower == "command";
     let is_callpath =
@@ -382,6 +387,7 @@ mod tests {
             of("p,n,visits,time,bytes_sent\n2,10,1,5,80\n4,10,1,6,80\n2,20,1,7,160\n4,20,1,9,160\n").unwrap(),
             "p=parameter,n=parameter,time=metric,visits=metric,bytes_sent=metric"
         );
+        assert_eq!(of("comm_size,time\n2,5\n4,6\n").unwrap(), "comm_size=parameter,time=metric");
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
         assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
