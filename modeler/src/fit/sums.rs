@@ -9,11 +9,11 @@ use crate::library::Shape;
 use crate::model::Factor;
 use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
 
-/// Of five values that fall and then rise sums are the function where they leave at most this share of what points that are left out are off by;
-/// of more, which tell more, where the likelihood of such a share is as small.
+/// Of five and six values that fall and then rise sums are the function where they leave at most this share of what points that are left out
+/// are off by; of more, which tell more, where the likelihood of such a share is as small.
 const MUCH_CLOSER: f64 = 0.2;
-/// What five values leave free that have a constant and two terms.
-const FREE_OF_FIVE: i32 = 2;
+/// What six values leave free that have a constant, two terms and some choice of these.
+const FREE_OF_SIX: f64 = 2.0;
 /// Residuals of less say nothing for a sum of few values: of so many sums some are nearer to them than their noise is large.
 const LEAST_NOISE: f64 = 0.02;
 /// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
@@ -42,8 +42,8 @@ pub(super) fn beside(
     if first.is_exact() || !data.lines.fall_and_rise(data.levels()) {
         return Vec::new();
     }
-    let free = data.points.len() as i32 - 5 + FREE_OF_FIVE;
-    let most = MUCH_CLOSER.powf(2.0 * f64::from(FREE_OF_FIVE) / f64::from(free)) * first.left_out;
+    let free = FREE_OF_SIX + data.points.len().saturating_sub(6) as f64;
+    let most = MUCH_CLOSER.powf(2.0 * FREE_OF_SIX / free) * first.left_out;
     let are_few = hypotheses.has_one_parameter() || !hypotheses.is_grid();
     let is_better = |sum: &Candidate| match are_few {
         true => sum.left_out < most,
