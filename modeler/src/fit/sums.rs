@@ -16,14 +16,16 @@ const MUCH_CLOSER: f64 = 0.2;
 const FREE_OF_SIX: f64 = 2.0;
 /// Residuals of less say nothing for a sum of few values: of so many sums some are nearer to them than their noise is large.
 const LEAST_NOISE: f64 = 0.02;
+/// On grids, functions that points left out are off by no more than so many times what the values are off cubics miss nothing but noise.
+const NO_ROUGHER: f64 = 1.25;
 /// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
 const MOST_PARAMETERS: usize = 2;
 /// Of the shapes along a line the factors of so many are tried.
 const OF_LINE: usize = 3;
 
-/// The sums that may be the function of the values of `data`, the chosen one first, where these tell that `first` is not: repetitions by their test of
-/// lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing better is found, and of more than two
-/// parameters, which have too many products.
+/// The sums that may be the function of the values of `data`, the chosen one first, where these tell that `first` is not: repetitions by
+/// their test of lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing
+/// better is found, and of more than two parameters, which have too many products.
 pub(super) fn beside(
     first: &Candidate,
     data: &Data,
@@ -49,6 +51,10 @@ pub(super) fn beside(
         true => sum.left_out < most,
         false => sum.score < first.score - PLAIN_PRICE,
     };
+    let is_rough = |roughness: f64| first.left_out <= (NO_ROUGHER * roughness).powi(2);
+    if !are_few && data.lines.roughness(data.levels()).is_some_and(is_rough) {
+        return Vec::new();
+    }
     let variance = if are_few { LEAST_NOISE * LEAST_NOISE } else { 0.0 };
     let (mut better, others): (Vec<_>, Vec<_>) =
         all(hypotheses, data, variance, workspace).into_iter().partition(is_better);
