@@ -528,21 +528,19 @@ impl<'a> Fitter<'a> {
     }
 
     /// The data without those at one rank that are far below all others, unless the function of all has the terms that the one of the others
-    /// has: it is nothing there.
+    /// has and this is next to nothing there.
     fn without_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
         let beyond = first_value::without_far_below(self.experiment, data, self.options.minimum_points);
         let Some(beyond) = beyond else { return self.without_told_first_value(data, workspace) };
         let is_beyond = |x: &&[f64]| beyond.points.contains(x);
         let is_nothing = |term: &Term| data.points.iter().filter(|x| !is_beyond(x)).all(|x| term.at(x) == 0.0);
-        let mut factors = |of: &Data<'a>| {
-            let terms = self.shapes(of, workspace).into_iter().next()?.terms;
-            let is_any = !terms.is_empty() && terms.iter().all(is_nothing);
-            is_any.then(|| terms.into_iter().map(|term| term.factors).collect::<Vec<_>>())
-        };
-        match (factors(data), factors(&beyond)) {
-            (Some(of_all), Some(own)) if of_all == own => Cow::Borrowed(data),
-            _ => Cow::Owned(beyond),
-        }
+        let mut first = |of: &Data<'a>| self.shapes(of, workspace).into_iter().next();
+        let (Some(of_all), Some(own)) = (first(data), first(&beyond)) else { return Cow::Owned(beyond) };
+        let factors = |of: &shape_search::Candidate| of.terms.iter().map(|t| t.factors.clone()).collect::<Vec<_>>();
+        let is_nothing_at_one = !own.terms.is_empty()
+            && own.terms.iter().all(is_nothing)
+            && own.fitted.iter().all(|value| own.constant < first_value::APART * value);
+        if is_nothing_at_one && factors(&of_all) == factors(&own) { Cow::Borrowed(data) } else { Cow::Owned(beyond) }
     }
 
     /// The data without those at one rank that are below all others, where repetitions tell that no function found is that of all, or only

@@ -414,10 +414,12 @@ fn a_time_of_many_that_went_astray_is_left_out() {
 fn times_of_one_rank_that_are_apart_are_left_out() {
     let rng = &mut StdRng::seed_from_u64(47);
     let ranks = [1.0, 2.0, 4.0, 8.0, 16.0];
-    let functions: [&dyn Fn(f64, f64) -> f64; 3] =
-        [&|_, n| 0.01 * n, &|p, n| n / p.sqrt(), &|p, n| 1e-3 * n * p.log2()];
+    let functions: [&dyn Fn(f64, f64) -> f64; 4] =
+        [&|_, n| 0.01 * n, &|p, n| n / p.sqrt(), &|p, n| 1e-3 * n * (5.0 + 2.0 * p.log2()), &|p, n| {
+            1e-3 * n * p.log2()
+        }];
     // The last one is what it is at one rank, too.
-    let are_apart = [true, true, false];
+    let are_apart = [true, true, true, false];
     let last = [16.0, 500.0];
     for ((function, is_apart), points) in
         functions.iter().zip(are_apart).flat_map(|f| [(f, grid(&[&ranks, &SIZES])), (f, grid(&[&ranks, &[500.0]]))])

@@ -10,7 +10,7 @@ use crate::warning::{self, warning};
 /// Of so many values of a parameter that begin with one the first may be left out.
 const LEAST_VALUES: usize = 5;
 /// Values there are apart that are less than this share of what the next two give.
-const APART: f64 = 0.1;
+pub(super) const APART: f64 = 0.1;
 /// And those that are less than this share where repetitions tell that they are.
 const APART_AS_TOLD: f64 = 0.7;
 
