@@ -40,11 +40,8 @@ fn tick(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then_some(unit.recip())
 }
 
-/// Times that begin so many ticks of their clock above zero do not come from one that shows zero for what is less.
-const MOST_TICKS: f64 = 10.0;
-
 /// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of 10^-k seconds and rounds: a quarter of that,
-/// the middle of what is less than half. `None` where the least time above zero is many of these or there is only one, so that nothing tells
+/// the middle of what is less than half. `None` where the least time above zero is more than one tick or there is only one, so that nothing tells
 /// a clock, and where all zeros are at zero or one of a parameter that has other values: a function may be nothing there, as logarithms are.
 pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f64> {
     let values = experiment.values_of(series);
@@ -60,7 +57,7 @@ pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f6
         let is_nothing = |x: &[f64]| x[l] == 0.0 || x[l] == 1.0;
         points().any(|(x, _)| !is_nothing(x)) && points().all(|(x, values)| is_nothing(x) || !values.contains(&0.0))
     };
-    let is_clock = positive.len() > 1 && positive[0] <= MOST_TICKS * tick;
+    let is_clock = positive.len() > 1 && positive[0] < 1.5 * tick;
     (is_clock && !(0..experiment.parameters.len()).any(may_be_nothing)).then_some(0.25 * tick)
 }
 
