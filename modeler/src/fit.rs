@@ -431,7 +431,15 @@ impl<'a> Fitter<'a> {
         if first.is_exact() || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
             return None;
         }
-        let mut functions = self.functions_without_noise(y, hypotheses, workspace);
+        let mut functions = match hypotheses.smooth_function(y) {
+            Some((constant, shapes)) => vec![effort::exact(constant, shapes)],
+            None => {
+                let steps = hypotheses.steps(y);
+                let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
+                let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
+                effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
+            }
+        };
         // What the arithmetic leaves of a constant is none.
         let least = y.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
         functions.iter_mut().filter(|f| f.constant.abs() < least).for_each(|f| f.constant = 0.0);
@@ -442,17 +450,6 @@ impl<'a> Fitter<'a> {
         terms.retain(|term| !term.factors.is_empty());
         let (constant, fitted) = (exact.constant, y.clone());
         Some(shape_search::Candidate { constant, terms, fitted, left_out: 0.0, score: first.score })
-    }
-
-    /// Functions without rounding that may give the values `y` exactly, which may be without noise.
-    fn functions_without_noise(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
-        if let Some((constant, terms)) = hypotheses.smooth_function(y) {
-            return vec![effort::exact(constant, terms)];
-        }
-        let steps = hypotheses.steps(y);
-        let count = Count { points: &hypotheses.points, y, independent: y.len() as f64, steps: &steps };
-        let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
-        effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
     }
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.

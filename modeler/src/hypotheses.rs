@@ -215,11 +215,6 @@ impl<'a> Hypotheses<'a> {
         self.varying.len()
     }
 
-    /// Whether one parameter alone varies.
-    pub fn has_one_parameter(&self) -> bool {
-        self.varying.len() == 1
-    }
-
     /// Largest coordinate of each parameter.
     pub fn corner(&self) -> Vec<f64> {
         self.range().into_iter().map(|r| r.1).collect()

@@ -20,17 +20,14 @@ const DECIMALS: std::ops::RangeInclusive<i32> = -3..=6;
 /// where a clock shows zeros, see [`below_clock`]. Zero where neither is so; of times that are measured once functions that give them exactly are
 /// what is meant.
 pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
-    let is_repeated = experiment.layouts[series.layout as usize].repetitions.iter().all(|count| *count > 1);
-    let of_clock = below_clock(experiment, series);
-    if !(is_repeated || of_clock.is_some()) || !experiment.metrics[series.metric as usize].is_lengthened() {
+    let is_repeated = || experiment.layouts[series.layout as usize].repetitions.iter().all(|count| *count > 1);
+    let is_time = experiment.metrics[series.metric as usize].is_lengthened();
+    if !is_time || !is_repeated() && below_clock(experiment, series).is_none() {
         return 0.0;
     }
     let mut values: Vec<f64> =
         experiment.values_of(series).iter().copied().filter(|v| *v > 0.0 && v.is_finite()).collect();
-    match tick(&values) {
-        Some(tick) => tick / (12f64.sqrt() * median(&mut values)),
-        _ => 0.0,
-    }
+    tick(&values).map_or(0.0, |tick| tick / (12f64.sqrt() * median(&mut values)))
 }
 
 /// The largest 10^-k seconds of which all these are multiples, if there are any.
@@ -42,7 +39,7 @@ fn tick(values: &[f64]) -> Option<f64> {
 
 /// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of 10^-k seconds and rounds: a quarter of that,
 /// the middle of what is less than half. `None` where the least time above zero is more than one tick or there is only one, so that nothing tells
-/// a clock, and where all zeros are at zero or one of a parameter that has other values: a function may be nothing there, as logarithms are.
+/// a clock, where series are no times, and where all zeros are at zero or one of a parameter that has other values: a function may be nothing there, as logarithms are.
 pub(crate) fn below_clock(experiment: &Experiment, series: &Series) -> Option<f64> {
     let values = experiment.values_of(series);
     if !values.contains(&0.0) || !experiment.metrics[series.metric as usize].is_lengthened() {

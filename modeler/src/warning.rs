@@ -159,7 +159,8 @@ pub const ALL: &[Explanation] = &[
         title: "what is measured at one rank is apart",
         text: "Where a parameter is one, as of one rank, something does not happen that happens everywhere else, such as messages: the \
                effort there is not what the function of all others gives, or, where the shape is searched in the values themselves, \
-               they are less than a tenth of what a power through the next two values gives there. The model is that of larger values, \
+               they are less than a tenth of what a power through the next two values gives there, or less than 0.7 of it where \
+               repetitions tell that no function is that of all. The model is that of larger values, \
                and says nothing of one.",
     },
 ];

@@ -169,7 +169,7 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let hypotheses = self.hypotheses(data);
-        let are_few = hypotheses.has_one_parameter() && n <= FEW.1;
+        let are_few = hypotheses.varying() == 1 && n <= FEW.1;
         let asked = match are_few {
             true => roughness::off_lines(&data.lines, y, OFF),
             false => roughness::roughest(&data.lines, y, OFF, ROUGH).into_iter().take(ASKED).collect(),

@@ -46,7 +46,7 @@ pub(super) fn beside(
     }
     let free = FREE_OF_SIX + data.points.len().saturating_sub(6) as f64;
     let most = MUCH_CLOSER.powf(2.0 * FREE_OF_SIX / free) * first.left_out;
-    let are_few = hypotheses.has_one_parameter() || !hypotheses.is_grid();
+    let are_few = hypotheses.varying() == 1 || !hypotheses.is_grid();
     let is_better = |sum: &Candidate| match are_few {
         true => sum.left_out < most,
         false => sum.score < first.score - PLAIN_PRICE,
@@ -68,7 +68,7 @@ pub(super) fn beside(
 /// or with any product of several parameters that lines suggest.
 fn all(hypotheses: &Hypotheses, data: &Data, variance: f64, workspace: &mut Workspace) -> Vec<Candidate> {
     let (y, power) = (data.levels(), data.weight_power());
-    if hypotheses.has_one_parameter() {
+    if hypotheses.varying() == 1 {
         return shape_search::search_sums(hypotheses, y, power, variance, &mut workspace.searched);
     }
     let products = match hypotheses.is_grid() {
