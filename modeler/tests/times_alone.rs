@@ -449,6 +449,15 @@ fn times_of_one_rank_that_are_apart_are_left_out() {
         let model = &fit(&measured, &Options::default()).models[0];
         assert!(!is_left_out(model), "{:?}", model.warnings);
     }
+    // A logarithm of all that is nothing at one rank is none where that of the others has a constant.
+    let doubling: Vec<f64> = (0..8).map(|i| 2.0_f64.powi(i)).collect();
+    let reduction = |p: f64| 0.5 + 0.2 * p.log2();
+    let nothing_at_one = |x: &[f64]| if x[0] == 1.0 { 0.0 } else { reduction(x[0]) };
+    let measured = experiment(&grid(&[&doubling]), &[1], &mut |x| nothing_at_one(x) * rng.random_range(0.98..1.02));
+    let model = &fit(&measured, &Options::default()).models[0];
+    assert!(is_left_out(model), "{:?}", model.warnings);
+    let off = model.at(&[1024.0]) / reduction(1024.0) - 1.0;
+    assert!(off.abs() < 0.1, "{off}, {}", model.expression(&measured.parameters));
     // What was measured of n at one rank alone is all there is of it, and one run that failed there is no rank that does not send.
     let cross = ranks.iter().map(|p| vec![*p, SIZES[0]]).chain(SIZES[1..].iter().map(|n| vec![1.0, *n]));
     let halo = |x: &[f64]| if x[0] == 1.0 { 1e-4 } else { 0.01 * x[1] };
