@@ -157,6 +157,10 @@ pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
 /// It cannot be made, or is there.
 pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<File> {
     let place = said_beside(path, kind);
+    // Launchers kill processes as others end: who has nothing to leave begins no file that could stay.
+    if !replaces && place.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
     // Names may be as long as names are.
     let new = folder(path).join(format!(".poise.{}.tmp", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
@@ -227,5 +231,18 @@ mod tests {
             goes_on.store(false, Ordering::Relaxed);
             assert_eq!(lost, 0);
         });
+    }
+
+    /// A process that is killed as it writes leaves a file behind: who finds that another has spoken writes nothing.
+    #[test]
+    fn the_second_to_say_something_touches_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.poise");
+        assert!(is_first_to_say(&path, "failed", "the line"));
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        File::open(folder.path()).unwrap().set_modified(long_ago).unwrap();
+        assert!(!is_first_to_say(&path, "failed", "the line"));
+        // A folder's time is that of the last name that came or went.
+        assert_eq!(fs::metadata(folder.path()).unwrap().modified().unwrap(), long_ago);
     }
 }
