@@ -396,7 +396,11 @@ impl<'a> Fitter<'a> {
             || data.points.iter().zip(y).all(|(x, v)| *v != 0.0 || x.contains(&1.0)) && y.contains(&0.0);
         let are_smooth = || data.lines.roughness(y).is_none_or(|roughness| roughness <= SMOOTH_COUNT);
         // Of noisy values no function would be found, after a long search.
-        let functions = match are_smooth() || are_zeros_at_one() {
+        let are_plain = || match hypotheses.nonzero(y) {
+            Some(nonzero) => nonzero.hypotheses.lines_are_plain(&nonzero.values(y)),
+            None => hypotheses.lines_are_plain(y),
+        };
+        let functions = match (are_smooth() || are_zeros_at_one()) && are_plain() {
             true => self.function_of_few(y, &hypotheses, workspace),
             false => return None,
         };

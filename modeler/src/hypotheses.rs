@@ -19,6 +19,8 @@ const MOST_SHARED: usize = 2;
 const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
 /// So many values of one parameter show whether they have noise.
 const TELLING: usize = 8;
+/// Of so many values it is no accident that a function of few terms gives all of them exactly.
+const TELLING_EXACT: usize = 4;
 /// Roughness that values of smooth functions do not have: where a sum of two powers goes over from one to the other, over doubling
 /// values, it is off a cubic by about as much.
 const SMOOTH: f64 = 0.005;
@@ -56,8 +58,8 @@ pub(crate) struct Hypotheses<'a> {
     lines: Vec<OnceLock<Vec<Vec<usize>>>>,
     /// By mask of the varying parameters that a count depends on.
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
-    /// By the points where a count is not zero: see [`Self::nonzero`].
-    nonzero: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
+    /// By some of the points: see [`Self::among`].
+    among: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
 }
 
 /// The hypotheses in some of the varying parameters, or on some of the points.
@@ -101,8 +103,8 @@ impl<'a> Hypotheses<'a> {
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
         let lines = varying.iter().map(|_| OnceLock::new()).collect();
-        let nonzero = Mutex::default();
-        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced, nonzero }
+        let among = Mutex::default();
+        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced, among }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -140,12 +142,26 @@ impl<'a> Hypotheses<'a> {
         if chosen.len() == y.len() || chosen.len() < FEWEST_NONZERO {
             return None;
         }
-        let mut known = self.nonzero.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(self.among(&chosen))
+    }
+
+    /// The hypotheses on these points alone.
+    fn among(&self, chosen: &[usize]) -> Arc<Reduced<'a>> {
+        let mut known = self.among.lock().unwrap_or_else(PoisonError::into_inner);
         let of_chosen = || {
             let points = chosen.iter().map(|&i| self.points[i]).collect();
-            Arc::new(Reduced { hypotheses: Self::with_steep(points, &self.sets, self.steep), chosen: chosen.clone() })
+            Arc::new(Reduced { hypotheses: Self::with_steep(points, &self.sets, self.steep), chosen: chosen.to_vec() })
         };
-        Some(Arc::clone(known.entry(chosen.clone()).or_insert_with(of_chosen)))
+        Arc::clone(known.entry(chosen.to_vec()).or_insert_with(of_chosen))
+    }
+
+    /// Whether plain functions give the values `y` exactly along the longest line of each varying parameter, where that is long enough to
+    /// tell: they do of a count without noise.
+    pub fn lines_are_plain(&self, y: &[f64]) -> bool {
+        let longest = |bit: usize| self.lines(bit).iter().max_by_key(|line| line.len());
+        let lines = (0..self.varying.len()).filter_map(longest).filter(|line| line.len() >= TELLING_EXACT);
+        let is_plain = |line: Arc<Reduced>| line.hypotheses.grid().is_none_or(|grid| grid.is_plain(&line.values(y)));
+        lines.map(|line| self.among(line)).all(is_plain)
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be
@@ -270,7 +286,7 @@ impl<'a> Hypotheses<'a> {
         floor: f64,
         negative: bool,
     ) -> Vec<Vec<Shape>> {
-        let falling = if negative { self.falling(y) | self.levelling(y) } else { 0 };
+        let falling = if negative { self.not_rising(y) } else { 0 };
         self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor, (falling, factors)))
     }
 
@@ -281,7 +297,7 @@ impl<'a> Hypotheses<'a> {
         let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
         let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
         let auto = self.sets.negative == NegativeExponents::Auto;
-        let falling = if auto { self.falling(y) | self.levelling(y) } else { 0 };
+        let falling = if auto { self.not_rising(y) } else { 0 };
         // Work that is shared out falls exactly, where rounding some factor fits only so many values.
         let second = (falling != 0).then_some((Rounding::None, falling));
         let rounded = roundings[1..].iter().map(move |r| (*r, first));
@@ -381,6 +397,16 @@ impl<'a> Hypotheses<'a> {
             mask |= usize::from(falls) << bit;
         }
         mask
+    }
+
+    /// Bits of the varying parameters along which counts `y` may have negative exponents: they fall or level off. However little they fall,
+    /// that is no noise, where all lines say so.
+    fn not_rising(&self, y: &[f64]) -> usize {
+        let falls =
+            |line: &Vec<usize>| line.is_sorted_by(|&a, &b| y[a] >= y[b]) && y[line[0]] > y[line[line.len() - 1]];
+        let all_fall = |bit: usize| !self.lines(bit).is_empty() && self.lines(bit).iter().all(falls);
+        let little: usize = (0..self.varying.len()).map(|bit| usize::from(all_fall(bit)) << bit).sum();
+        self.falling(y) | self.levelling(y) | little
     }
 
     /// Bits of the varying parameters along which `y` levels off, as the share `1 - 1/p` that a rank sends to others does: per doubling

@@ -56,21 +56,14 @@ struct Search<'a> {
     span: f64,
     /// How many sums were tried.
     tried: f64,
+    /// Whether one gave all values, be it by accident.
+    is_given: bool,
 }
 
 /// The smallest sum of candidates that gives `y`, one value per value of the parameter: of at most one candidate and the
 /// constant at the least effort, two, the constant and two, and the constant and three at the most, [`MOST_EFFORT`].
 pub(crate) fn explain(axis: &Axis, y: &[f64], effort: usize) -> Option<Line> {
-    let mut values: Vector = Default::default();
-    values[..y.len()].copy_from_slice(y);
-    let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-    let mut weights: Vector = Default::default();
-    weights[..y.len()].iter_mut().zip(y).for_each(|(w, v)| *w = 1.0 / v.abs().max(1e-6 * largest));
-    let data = product(&values, &weights);
-    let span = span(y);
-    let (low, high) = range(y);
-    let per_step = if high > low { span.exp() / (high - low) } else { 1.0 };
-    let mut search = Search { axis, weights, data, whole: None, other: None, per_step, span, tried: 1.0 };
+    let mut search = Search::new(axis, y);
     search.one();
     let steps = [Search::constant_and_one, Search::two, Search::constant_and_two, Search::constant_and_three];
     for step in steps.into_iter().take(effort + 1) {
@@ -81,6 +74,32 @@ pub(crate) fn explain(axis: &Axis, y: &[f64], effort: usize) -> Option<Line> {
     }
     search.polynomial();
     search.whole.or(search.other)
+}
+
+/// Whether a sum of the constant and two candidates at most gives `y`, be it by accident. To learn that none does costs a third of what it
+/// does with [`explain`].
+pub(crate) fn is_given(axis: &Axis, y: &[f64]) -> bool {
+    let mut search = Search::new(axis, y);
+    let steps = [Search::one, Search::constant_and_one, Search::two, Search::constant_and_two];
+    steps.into_iter().any(|step| {
+        step(&mut search);
+        search.is_given
+    })
+}
+
+impl<'a> Search<'a> {
+    fn new(axis: &'a Axis, y: &[f64]) -> Self {
+        let mut values: Vector = Default::default();
+        values[..y.len()].copy_from_slice(y);
+        let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let mut weights: Vector = Default::default();
+        weights[..y.len()].iter_mut().zip(y).for_each(|(w, v)| *w = 1.0 / v.abs().max(1e-6 * largest));
+        let data = product(&values, &weights);
+        let span = span(y);
+        let (low, high) = range(y);
+        let per_step = if high > low { span.exp() / (high - low) } else { 1.0 };
+        Self { axis, weights, data, whole: None, other: None, per_step, span, tried: 1.0, is_given: false }
+    }
 }
 
 /// Whether so many conditions that sums of so many meet cannot be met by chance, where values have this [`span`].
@@ -128,6 +147,7 @@ impl Search<'_> {
         if !left.iter().all(|r| r.abs() < EXACT) {
             return;
         }
+        self.is_given = true;
         // Refined once, coefficients of terms that are small beside others are whole numbers where they should be.
         let correction = least_squares(&columns, &left);
         c.iter_mut().zip(correction).for_each(|(c, d)| *c += d);

@@ -101,6 +101,11 @@ impl Grid {
         [&self.smooth, &self.falling].into_iter().find_map(with).map(|found| found.2)
     }
 
+    /// Whether values of one parameter are those of a constant and two factors at most, however bounds are rounded.
+    pub fn is_plain(&self, y: &[f64]) -> bool {
+        self.by_rounding.iter().chain([&self.falling]).any(|axes| axes.iter().all(|axis| line::is_given(axis, y)))
+    }
+
     /// Whether the values `y`, as a matrix of the parameter with the most values against all others, have less than full rank, as those of
     /// a sum of few products have, and those of measurements with noise have not. Only the first columns are looked at.
     pub fn is_degenerate(&self, y: &[f64]) -> bool {
