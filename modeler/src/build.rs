@@ -6,6 +6,7 @@ use crate::data::Data;
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId};
 use crate::lack_of_fit::LackOfFit;
+use crate::library::Shape;
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty};
 use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
@@ -56,6 +57,25 @@ impl Found {
         let square = |(x, y): (&&[f64], &f64)| if *y == 0.0 { 0.0 } else { (self.at(x) / y - 1.0).powi(2) };
         let sum: f64 = points.iter().zip(y).map(square).sum();
         (sum / y.len().max(1) as f64).sqrt()
+    }
+
+    /// Whether the function is nowhere negative where parameters are one or more: its terms add, but for one that another is as large as, such as
+    /// the part of `n (p - 1)` that is taken off.
+    pub fn is_never_negative(&self) -> bool {
+        let power = |shape: &Shape, l: usize| -> (Exponent, i32) {
+            shape.iter().find(|f| f.parameter == l).map_or((0.into(), 0), |f| (f.exponent, f.log_exponent))
+        };
+        let grows_as_fast = |shape: &Shape, than: &Shape| {
+            shape.iter().chain(than).map(|f| f.parameter).all(|l| {
+                let ((exponent, log), (of_other, log_of_other)) = (power(shape, l), power(than, l));
+                exponent >= of_other && log >= log_of_other
+            })
+        };
+        let mut taken_off = self.terms.iter().filter(|(_, c)| *c < 0.0);
+        let is_covered = taken_off.next().is_none_or(|(taken, c)| {
+            self.terms.iter().any(|(shape, d)| *d >= -c * (1.0 - EXACT) && grows_as_fast(shape, taken))
+        });
+        self.constant >= 0.0 && is_covered && taken_off.next().is_none()
     }
 
     /// Whether the function gives the count closely enough to say how it goes on. What rounding of loop bounds may do

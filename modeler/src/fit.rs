@@ -422,8 +422,8 @@ impl<'a> Fitter<'a> {
         if sums.is_empty() { found } else { sums }
     }
 
-    /// The function that gives times without noise on a full grid exactly, where the search of noisy ones did not find it: a sum of more
-    /// products than that looks at, or one of which no product is near alone.
+    /// The function that gives times without noise exactly, where the search of noisy ones did not find it: a sum of more products than that
+    /// looks at, or one of which no product is near alone.
     fn without_noise(
         &self,
         data: &Data<'a>,
@@ -435,8 +435,9 @@ impl<'a> Fitter<'a> {
         if first.is_exact() || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
             return None;
         }
-        let mut functions = match hypotheses.smooth_function(y) {
+        let mut functions = match hypotheses.smooth_function(y).or_else(|| hypotheses.exact_of_lines(y)) {
             Some((constant, shapes)) => vec![effort::exact(constant, shapes)],
+            None if !hypotheses.is_worth_searching(y, &data.lines) => return None,
             None => {
                 let steps = hypotheses.steps(y);
                 let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
@@ -447,8 +448,7 @@ impl<'a> Fitter<'a> {
         // What the arithmetic leaves of a constant is none.
         let least = y.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
         functions.iter_mut().filter(|f| f.constant.abs() < least).for_each(|f| f.constant = 0.0);
-        let only_adds = |f: &Found| f.constant >= 0.0 && f.terms.iter().all(|(_, coefficient)| *coefficient > 0.0);
-        let is_it = |f: &&Found| only_adds(f) && f.differs_by(&data.points, y) < effort::EXPLAINS;
+        let is_it = |f: &&Found| f.is_never_negative() && f.differs_by(&data.points, y) < effort::EXPLAINS;
         let exact = functions.iter().find(is_it)?;
         let mut terms = priors::terms_of(exact, Role::Computation);
         terms.retain(|term| !term.factors.is_empty());
@@ -796,7 +796,7 @@ impl<'a> Fitter<'a> {
             return vec![found];
         }
         let exact = effort::constant_count(y).or_else(|| {
-            let (constant, terms) = hypotheses.exact_function(y)?;
+            let (constant, terms) = hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y))?;
             let mut found = effort::exact(constant, terms);
             found.residual = found.differs_by(&hypotheses.points, y);
             Some(found)

@@ -2,6 +2,7 @@
 
 use crate::decompose;
 use crate::effort::common_step;
+use crate::exact_sum;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
@@ -21,6 +22,8 @@ const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
 const TELLING: usize = 8;
 /// Of so many values it is no accident that a function of few terms gives all of them exactly.
 const TELLING_EXACT: usize = 4;
+/// Where a count falls by more than this share from one value to the next some term of it does.
+const FALL: f64 = 0.01;
 /// Roughness that values of smooth functions do not have: where a sum of two powers goes over from one to the other, over doubling
 /// values, it is off a cubic by about as much.
 const SMOOTH: f64 = 0.005;
@@ -155,13 +158,37 @@ impl<'a> Hypotheses<'a> {
         Arc::clone(known.entry(chosen.to_vec()).or_insert_with(of_chosen))
     }
 
+    /// By varying parameter that has a line of so many points the hypotheses on its longest.
+    fn longest_lines(&self, least: usize) -> impl Iterator<Item = Arc<Reduced<'a>>> {
+        let longest = |bit: usize| self.lines(bit).iter().max_by_key(|line| line.len());
+        let lines = (0..self.varying.len()).filter_map(longest).filter(move |line| line.len() >= least);
+        lines.map(|line| self.among(line))
+    }
+
     /// Whether plain functions give the values `y` exactly along the longest line of each varying parameter, where that is long enough to
     /// tell: they do of a count without noise.
     pub fn lines_are_plain(&self, y: &[f64]) -> bool {
-        let longest = |bit: usize| self.lines(bit).iter().max_by_key(|line| line.len());
-        let lines = (0..self.varying.len()).filter_map(longest).filter(|line| line.len() >= TELLING_EXACT);
         let is_plain = |line: Arc<Reduced>| line.hypotheses.grid().is_none_or(|grid| grid.is_plain(&line.values(y)));
-        lines.map(|line| self.among(line)).all(is_plain)
+        self.longest_lines(TELLING_EXACT).all(is_plain)
+    }
+
+    /// The function that gives the values `y` exactly where the points are no full grid: the sum of fewest products of the factors that give
+    /// them along the longest line of each parameter. Of these it is one with fewest negative coefficients, and the simplest.
+    pub fn exact_of_lines(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        if self.is_grid() {
+            return None;
+        }
+        let mut products = vec![Shape::new()];
+        let mut lines = 0;
+        for line in self.longest_lines(TELLING_EXACT) {
+            let factors = line.hypotheses.grid()?.plain_factors(&line.values(y))?;
+            let with = |product: &Shape| -> Vec<Shape> {
+                factors.iter().map(|factor| product.iter().copied().chain(*factor).collect()).collect()
+            };
+            products = products.iter().flat_map(with).collect();
+            lines += 1;
+        }
+        (lines == self.varying.len()).then(|| exact_sum::smallest(&self.points, y, &products)).flatten()
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be
@@ -250,13 +277,20 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
-    /// Whether nothing in the values `y` on a full grid speaks of noise. Few values of one parameter do not tell.
+    /// Whether nothing in the values `y` speaks of noise. Few values of one parameter do not tell.
     pub fn may_be_exact(&self, y: &[f64], lines: &Lines) -> bool {
-        self.grid().is_some_and(|grid| match grid.sizes[..] {
-            [values] => values >= TELLING && lines.roughness(y).is_some_and(|rough| rough <= SMOOTH),
-            // Noise that comes again along a parameter leaves less than full rank, too.
-            _ => grid.is_degenerate(y) && lines.roughness(y).is_none_or(|rough| rough <= NEARLY_SMOOTH),
-        })
+        let are_smooth = || lines.roughness(y).is_some_and(|rough| rough <= SMOOTH);
+        let Some(grid) = self.grid() else { return are_smooth() };
+        match grid.sizes[..] {
+            [values] => values >= TELLING && are_smooth(),
+            _ => grid.is_degenerate(y),
+        }
+    }
+
+    /// Whether the values `y` are such of which a long search for the sum that gives them exactly is worth while: those of a full grid that
+    /// are smooth, too. Noise that comes again along a parameter leaves less than full rank.
+    pub fn is_worth_searching(&self, y: &[f64], lines: &Lines) -> bool {
+        self.is_grid() && lines.roughness(y).is_none_or(|rough| rough <= NEARLY_SMOOTH)
     }
 
     /// The function without rounding that gives the values `y` exactly, where the points are a full grid.
@@ -399,13 +433,16 @@ impl<'a> Hypotheses<'a> {
         mask
     }
 
-    /// Bits of the varying parameters along which counts `y` may have negative exponents: they fall or level off. However little they fall,
-    /// that is no noise, where all lines say so.
+    /// Bits of the varying parameters along which counts `y` may have negative exponents: they level off, fall on a line from one value to the
+    /// next, or on all lines from each to the next, however little, which is no noise then.
     fn not_rising(&self, y: &[f64]) -> usize {
-        let falls =
-            |line: &Vec<usize>| line.is_sorted_by(|&a, &b| y[a] >= y[b]) && y[line[0]] > y[line[line.len() - 1]];
-        let all_fall = |bit: usize| !self.lines(bit).is_empty() && self.lines(bit).iter().all(falls);
-        let little: usize = (0..self.varying.len()).map(|bit| usize::from(all_fall(bit)) << bit).sum();
+        let falls = |line: &Vec<usize>, by: f64| line.windows(2).any(|pair| y[pair[1]] < (1.0 - by) * y[pair[0]]);
+        let never_rises = |line: &Vec<usize>| falls(line, 0.0) && line.is_sorted_by(|&a, &b| y[a] >= y[b]);
+        let little = |bit: usize| {
+            let lines = self.lines(bit);
+            lines.iter().any(|line| falls(line, FALL)) || !lines.is_empty() && lines.iter().all(never_rises)
+        };
+        let little: usize = (0..self.varying.len()).map(|bit| usize::from(little(bit)) << bit).sum();
         self.falling(y) | self.levelling(y) | little
     }
 

@@ -20,6 +20,7 @@ mod depth;
 pub mod detect;
 mod effort;
 mod evidence;
+mod exact_sum;
 pub mod experiment;
 mod expression;
 mod extra_p_space;

@@ -56,8 +56,8 @@ struct Search<'a> {
     span: f64,
     /// How many sums were tried.
     tried: f64,
-    /// Whether one gave all values, be it by accident.
-    is_given: bool,
+    /// The first that gave all values, be it by accident.
+    given: Option<Vec<usize>>,
 }
 
 /// The smallest sum of candidates that gives `y`, one value per value of the parameter: of at most one candidate and the
@@ -76,14 +76,14 @@ pub(crate) fn explain(axis: &Axis, y: &[f64], effort: usize) -> Option<Line> {
     search.whole.or(search.other)
 }
 
-/// Whether a sum of the constant and two candidates at most gives `y`, be it by accident. To learn that none does costs a third of what it
-/// does with [`explain`].
-pub(crate) fn is_given(axis: &Axis, y: &[f64]) -> bool {
+/// The candidates of the smallest sum of the constant and two at most that gives `y`, be it by accident: of few values from lines through
+/// others. To learn that there is none costs a third of what it does with [`explain`].
+pub(crate) fn given(axis: &Axis, y: &[f64]) -> Option<Vec<usize>> {
     let mut search = Search::new(axis, y);
     let steps = [Search::one, Search::constant_and_one, Search::two, Search::constant_and_two];
-    steps.into_iter().any(|step| {
+    steps.into_iter().find_map(|step| {
         step(&mut search);
-        search.is_given
+        search.given.take()
     })
 }
 
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         let span = span(y);
         let (low, high) = range(y);
         let per_step = if high > low { span.exp() / (high - low) } else { 1.0 };
-        Self { axis, weights, data, whole: None, other: None, per_step, span, tried: 1.0, is_given: false }
+        Self { axis, weights, data, whole: None, other: None, per_step, span, tried: 1.0, given: None }
     }
 }
 
@@ -147,7 +147,7 @@ impl Search<'_> {
         if !left.iter().all(|r| r.abs() < EXACT) {
             return;
         }
-        self.is_given = true;
+        self.given.get_or_insert_with(|| chosen.to_vec());
         // Refined once, coefficients of terms that are small beside others are whole numbers where they should be.
         let correction = least_squares(&columns, &left);
         c.iter_mut().zip(correction).for_each(|(c, d)| *c += d);

@@ -10,6 +10,7 @@ use crate::axis::{Axis, Candidate, MOST_VALUES, Vector, dot, length, orthonormal
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
+use crate::model::Factor;
 use crate::multiples;
 use crate::options::{ExponentSets, NegativeExponents};
 
@@ -103,7 +104,14 @@ impl Grid {
 
     /// Whether values of one parameter are those of a constant and two factors at most, however bounds are rounded.
     pub fn is_plain(&self, y: &[f64]) -> bool {
-        self.by_rounding.iter().chain([&self.falling]).any(|axes| axes.iter().all(|axis| line::is_given(axis, y)))
+        let mut all = self.by_rounding.iter().chain([&self.falling]).flatten();
+        all.any(|axis| line::given(axis, y).is_some())
+    }
+
+    /// The factors, `None` for the constant one, of the smallest such sum without rounding that gives values of one parameter.
+    pub fn plain_factors(&self, y: &[f64]) -> Option<Vec<Option<Factor>>> {
+        let mut axes = self.smooth.iter().chain(&self.falling);
+        axes.find_map(|axis| Some(line::given(axis, y)?.into_iter().map(|k| axis.candidates[k].factor).collect()))
     }
 
     /// Whether the values `y`, as a matrix of the parameter with the most values against all others, have less than full rank, as those of

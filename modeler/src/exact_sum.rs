@@ -1,0 +1,90 @@
+//! The smallest sum of a few products that gives values without noise exactly.
+
+use crate::effort::{EXPLAINS, relative_weights};
+use crate::library::{Shape, complexity};
+use crate::linear::{least_squares, residual};
+
+/// Products that are summed at most.
+const MOST: usize = 4;
+/// So many values beyond their coefficients agree with no sum by chance.
+const SPARE: usize = 2;
+/// Sums of a size that are tried at most.
+const MOST_TRIED: usize = 5000;
+
+/// The sum of fewest of these products that gives the values `y`, as constant and terms: of these one with fewest negative coefficients, and
+/// the simplest.
+pub(crate) fn smallest(points: &[&[f64]], y: &[f64], products: &[Shape]) -> Option<(f64, Vec<(Shape, f64)>)> {
+    let weights = relative_weights(y);
+    let weighted = |value: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..y.len()).map(|i| weights[i] * value(i)).collect() };
+    let at = |product: &Shape, i: usize| -> f64 { product.iter().map(|f| f.at(points[i][f.parameter])).product() };
+    let columns: Vec<Vec<f64>> = products.iter().map(|product| weighted(&|i| at(product, i))).collect();
+    let data = weighted(&|i| y[i]);
+    // With how many negative coefficients and how complicated it is.
+    let exact = |chosen: Vec<usize>| {
+        let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k].clone()).collect();
+        let c = least_squares(&columns, &data);
+        let is_exact = residual(&columns, &data, &c).iter().all(|r| r.abs() < EXPLAINS);
+        let negative = c.iter().filter(|c| **c < 0.0).count();
+        let complexity: f64 = chosen.iter().map(|&k| complexity(&products[k])).sum();
+        is_exact.then_some(((negative, complexity), chosen, c))
+    };
+    let most = MOST.min(y.len().saturating_sub(SPARE)).min(products.len());
+    let sizes = (1..=most).take_while(|size| sets_of(products.len(), *size) <= MOST_TRIED);
+    let (_, chosen, c) = sizes.map(|size| subsets(products.len(), size)).find_map(|sums| {
+        let exact = sums.into_iter().filter_map(exact);
+        exact.min_by(|(a, ..), (b, ..)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
+    })?;
+    let (constant, terms): (Vec<_>, Vec<_>) =
+        chosen.into_iter().map(|k| products[k].clone()).zip(c).partition(|(product, _)| product.is_empty());
+    Some((constant.iter().map(|(_, c)| c).sum(), terms))
+}
+
+/// How many sets of `size` of `count` numbers there are.
+fn sets_of(count: usize, size: usize) -> usize {
+    (0..size).fold(1, |sets, k| sets * (count - k) / (k + 1))
+}
+
+/// All sets of `size` of the first `count` numbers, in order.
+fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
+    if size == 0 {
+        return vec![Vec::new()];
+    }
+    let with_last = |last: usize| {
+        subsets(last, size - 1).into_iter().map(move |mut set| {
+            set.push(last);
+            set
+        })
+    };
+    (0..count).flat_map(with_last).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Factor;
+
+    #[test]
+    fn the_smallest_sum_that_adds_is_taken() {
+        let factor = |parameter, exponent: i32| Factor { parameter, exponent: exponent.into(), log_exponent: 0 };
+        let products = [vec![], vec![factor(0, -1)], vec![factor(1, 1)], vec![factor(0, -1), factor(1, 1)]];
+        let along_p = [2.0, 4.0, 8.0, 16.0].map(|p| [p, 100.0]);
+        let along_n = [200.0, 300.0, 400.0].map(|n| [2.0, n]);
+        let points: Vec<&[f64]> = along_p.iter().chain(&along_n).map(|x| &x[..]).collect();
+        let values = |f: fn(f64, f64) -> f64| -> Vec<f64> { points.iter().map(|x| f(x[0], x[1])).collect() };
+        // On a cross `c + a/p + b n` gives these, too, with one coefficient more.
+        let (constant, terms) = smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), &products).unwrap();
+        assert_eq!(constant, 0.0);
+        assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[2], &products[3]]);
+        assert!((terms[0].1 - 3.0).abs() < 1e-9 && (terms[1].1 - 20.0).abs() < 1e-9);
+        let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 100.0 / p + n), &products).unwrap();
+        assert!((constant - 7.0).abs() < 1e-9);
+        assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[1], &products[2]]);
+        assert!(smallest(&points, &values(|p, n| n * p), &products).is_none());
+    }
+
+    #[test]
+    fn sets_are_all_there() {
+        assert_eq!(subsets(4, 2), [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]]);
+        assert_eq!((sets_of(4, 2), sets_of(81, 4)), (6, 1_663_740));
+    }
+}
