@@ -181,6 +181,11 @@ impl<'a> Data<'a> {
         noise * noise * self.points.len() as f64 / self.observations.len().max(1) as f64
     }
 
+    /// The same where repetitions tell functions apart, and zero elsewhere.
+    pub fn told_variance(&self) -> f64 {
+        if self.may_tell_apart() { self.variance_of_points() } else { 0.0 }
+    }
+
     /// The data at the points that `keep`.
     pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
         self.at_points_that(|i| keep(self.points[i]))

@@ -149,14 +149,20 @@ fn last_score(sums: &[Sum]) -> f64 {
 
 /// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion. Residuals are
 /// weighed with the values to the power of minus `power`: one where noise is relative, less where larger values are to be
-/// trusted more.
-pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
-    search_as(hypotheses, y, power, Extent::Usual, workspace)
+/// trusted more. `variance` is the relative one of a value as repetitions tell it, below which residuals say nothing for a term, and zero where
+/// only residuals tell it.
+pub(crate) fn search(
+    hypotheses: &Hypotheses,
+    y: &[f64],
+    power: f64,
+    variance: f64,
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
+    search_as(hypotheses, y, power, Extent::Usual { variance }, workspace)
 }
 
 /// The same for values of one parameter which tell that the function that [`search`] chose is not theirs: all sums of two
 /// factors are looked at, falling ones among them, since neither of two may be near alone, as in `1/p + log2(p)` about its least value.
-/// `variance` is the relative one of a value, below which residuals say nothing for a sum.
 pub(crate) fn search_sums(
     hypotheses: &Hypotheses,
     y: &[f64],
@@ -183,7 +189,7 @@ pub(crate) fn search_proposed(
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Extent<'a> {
     /// Those that begin with what is near alone.
-    Usual,
+    Usual { variance: f64 },
     /// All of two factors of the one parameter, by values of this relative variance.
     AllSums { variance: f64 },
     /// Also those that begin with these products, by values of this relative variance.
@@ -194,8 +200,7 @@ impl Extent<'_> {
     /// The relative variance of a value; zero where only residuals tell it.
     fn variance(self) -> f64 {
         match self {
-            Self::Usual => 0.0,
-            Self::AllSums { variance } | Self::Proposed { variance, .. } => variance,
+            Self::Usual { variance } | Self::AllSums { variance } | Self::Proposed { variance, .. } => variance,
         }
     }
 }
@@ -214,7 +219,7 @@ fn search_as(
     }
     let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
     let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price, extent }.run(workspace);
-    hypotheses.with_screen(y, extent != Extent::Usual, run).unwrap_or_default()
+    hypotheses.with_screen(y, !matches!(extent, Extent::Usual { .. }), run).unwrap_or_default()
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same
@@ -331,7 +336,7 @@ impl Search<'_> {
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
         match self.extent {
-            Extent::Usual => {}
+            Extent::Usual { .. } => {}
             Extent::AllSums { .. } => {
                 let axis = self.screen.axes[0];
                 self.begin_with((1..axis.factors.len()).filter_map(|j| self.screen.pure(0, j)), sums, w);

@@ -18,6 +18,8 @@ const FREE_OF_SIX: f64 = 2.0;
 const LEAST_NOISE: f64 = 0.02;
 /// On grids, functions that points left out are off by no more than so many times what the values are off cubics miss nothing but noise.
 const NO_ROUGHER: f64 = 1.25;
+/// Those that points left out are off by more miss something, on grids of several parameters, where many values say how rough they are.
+const MISSED: f64 = 2.0;
 /// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
 const MOST_PARAMETERS: usize = 2;
 /// Of the shapes along a line the factors of so many are tried.
@@ -38,10 +40,16 @@ pub(super) fn beside(
     if data.may_tell_apart() {
         let tells = |candidate: &Candidate| data.tells_apart(&candidate_basis(candidate));
         let variance = data.variance_of_points();
-        let sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
-        return sums.into_iter().filter(|sum| !tells(sum)).collect();
+        let mut sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
+        sums.retain(|sum| sum.score < first.score);
+        let (untold, mut told): (Vec<_>, Vec<_>) = sums.into_iter().partition(|sum| !tells(sum));
+        told.retain(|sum| sum.score < first.score - PLAIN_PRICE);
+        return if untold.is_empty() { told } else { untold };
     }
-    if first.is_exact() || !data.lines.fall_and_rise(data.levels()) {
+    let roughness = || data.lines.roughness(data.levels());
+    let is_rougher = |times: f64| roughness().is_some_and(|roughness| first.left_out > (times * roughness).powi(2));
+    let is_missed = || hypotheses.is_grid() && hypotheses.varying() > 1 && is_rougher(MISSED);
+    if first.is_exact() || !data.lines.fall_and_rise(data.levels()) && !is_missed() {
         return Vec::new();
     }
     let free = FREE_OF_SIX + data.points.len().saturating_sub(6) as f64;
@@ -51,8 +59,7 @@ pub(super) fn beside(
         true => sum.left_out < most,
         false => sum.score < first.score - PLAIN_PRICE,
     };
-    let is_rough = |roughness: f64| first.left_out <= (NO_ROUGHER * roughness).powi(2);
-    if !are_few && data.lines.roughness(data.levels()).is_some_and(is_rough) {
+    if !are_few && roughness().is_some() && !is_rougher(NO_ROUGHER) {
         return Vec::new();
     }
     let variance = if are_few { LEAST_NOISE * LEAST_NOISE } else { 0.0 };
