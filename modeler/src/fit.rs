@@ -414,7 +414,8 @@ impl<'a> Fitter<'a> {
     fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
         let hypotheses = self.hypotheses(data);
         let power = data.weight_power();
-        let mut found = shape_search::search(&hypotheses, data.levels(), power, data.told_variance(), &mut workspace.searched);
+        let mut found =
+            shape_search::search(&hypotheses, data.levels(), power, data.told_variance(), &mut workspace.searched);
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }

@@ -181,7 +181,8 @@ impl<'a> Fitter<'a> {
         let whole = shape_search::search(&hypotheses, y, power, 0.0, &mut workspace.searched).into_iter().next()?;
         let mut without = |off: Off| -> Option<(Off, Candidate)> {
             let rest = data.restricted(|x| x != data.points[off.point]);
-            let found = shape_search::search(&self.hypotheses(&rest), rest.levels(), power, 0.0, &mut workspace.searched);
+            let found =
+                shape_search::search(&self.hypotheses(&rest), rest.levels(), power, 0.0, &mut workspace.searched);
             Some((off, found.into_iter().next()?))
         };
         let gains = |found: &(Off, Candidate)| found.1.score + GAIN < whole.score;

@@ -18,6 +18,7 @@ mod ranking;
 mod reach;
 pub mod terminal;
 mod tree;
+mod turn;
 mod view;
 
 pub(crate) use axis::Axis;
