@@ -120,7 +120,7 @@ pub(crate) fn count_model(
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
     if !best.is_explained() {
-        let message = format!("No function of the exponent sets comes closer than {:.1} %.", 100.0 * best.residual);
+        let message = format!("No function that the search found comes closer than {:.1} %.", 100.0 * best.residual);
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     }
     model.runners_up = found[1..].iter().take(runners_up).map(|f| count_runner_up(experiment, data, best, f)).collect();

@@ -497,7 +497,7 @@ impl<'a> Fitter<'a> {
             Some(residual) if two.is_empty() => warning(
                 warning::EFFORT_INEXACT,
                 format!(
-                    "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
+                    "No function that the search found comes closer to the count than {:.1} %, so it is modelled like a noisy \
                      measurement.",
                     100.0 * residual
                 ),

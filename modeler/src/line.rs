@@ -115,8 +115,8 @@ fn range(y: &[f64]) -> (f64, f64) {
 pub(crate) fn span(y: &[f64]) -> f64 {
     let (low, high) = range(y);
     // Values of few digits are whole numbers in a smaller unit.
-    let unit =
-        (0..7).map(|digits| 10_f64.powi(digits)).find(|u| y.iter().all(|v| ((v * u).round() - v * u).abs() < 1e-6));
+    let is_whole = |v: f64| (v.round() - v).abs() < 1e-6 && (v == 0.0 || v.round() != 0.0);
+    let unit = (0..7).map(|digits| 10_f64.powi(digits)).find(|u| y.iter().all(|v| is_whole(v * u)));
     let step = unit.map_or(0.0, |u| common_step(y.iter().map(|v| (v * u).round())) / u);
     let steps = if step > 0.0 { (high - low) / step } else { 1.0 / EXACT };
     steps.max(1.0).ln()
@@ -367,5 +367,24 @@ mod tests {
         // A rounded loop that no polynomial gives stays one.
         let loops = n.map(|n| 7.0 + 3.0 * n.powf(1.5).round());
         assert_eq!(shape(&explain(&axis, &loops, MOST_EFFORT).unwrap()), [(1.5, 0)]);
+    }
+
+    /// Times of few nanoseconds in seconds have as many digits as others.
+    #[test]
+    fn values_close_to_zero_are_told_apart() {
+        let p = [2.0, 4.0, 8.0, 16.0, 32.0_f64];
+        let points = p.map(|p| [p]);
+        let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+        let axis = Axis::new(&points, 0, &ExponentSets::default(), Rounding::None).unwrap();
+        for unit in [1.0, 1e-9, 1e-30] {
+            let values = p.map(|p| unit * (0.7 * p + 0.3 * p.log2()));
+            assert!((span(&values) - 1e8_f64.ln()).abs() < 1e-9 || unit == 1.0, "{unit}: {}", span(&values));
+            let chosen = explain(&axis, &values, MOST_EFFORT).map(|line| line.chosen);
+            assert_eq!(
+                chosen,
+                explain(&axis, &p.map(|p| 0.7 * p + 0.3 * p.log2()), MOST_EFFORT).map(|line| line.chosen)
+            );
+            assert!(chosen.is_some());
+        }
     }
 }

@@ -381,3 +381,20 @@ fn decimal_commas_are_told() {
     let error = self::error(text).to_string();
     assert!(error.contains("--columns 'p=parameter,time=metric'"), "{error}");
 }
+
+/// Values that take part in no model are told with their cell, whatever is done with the table.
+#[test]
+fn values_of_tables_that_models_cannot_take_are_told_with_their_cell() {
+    let text = "p,time,flops\n2,2,1\n4,-4,1\n8,0,1\n16,1e200,1\n32,32,1\n64,64,-1\n128,128,-1\n";
+    let columns = Some("p=parameter,time=metric,flops=metric".to_owned());
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    let input = formats::read_bytes("t.csv", text.into(), &options).unwrap();
+    let told: Vec<String> = input.warnings.iter().map(ToString::to_string).collect();
+    let expected = [
+        "t.csv:3:2: 3 values are negative and take part in no model; this is the first. [W001]",
+        "t.csv:5:2: A value is beyond 1e150 and takes part in no model. [W001]",
+        "t.csv:4:2: A time is exactly zero. [W002]",
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    told.iter().zip(expected).for_each(|(told, expected)| assert!(told.starts_with(expected), "{told}"));
+}

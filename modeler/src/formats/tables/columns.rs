@@ -519,20 +519,21 @@ impl Table<'_> {
                 // A missing value is no measurement.
                 Some(Role::Metric(..) | Role::Value) if cell.is_empty() => {}
                 Some(Role::Parameter(name)) => row.parameters.push((name.clone(), number(column)?)),
-                Some(Role::Metric(name, unit)) => values.push((name.clone(), unit.clone(), number(column)?)),
-                Some(Role::Value) => values.push((String::new(), String::new(), number(column)?)),
+                Some(Role::Metric(name, unit)) => values.push((name.clone(), unit.clone(), number(column)?, column)),
+                Some(Role::Value) => values.push((String::new(), String::new(), number(column)?, column)),
                 Some(Role::CallPath) => row.callpath.extend(split_path(cell).into_iter().map(str::to_owned)),
                 Some(Role::Name) => row.metric.clone_from(cell),
                 Some(Role::Unit) => row.unit.clone_from(cell),
                 Some(Role::OverRanks) => row.over_ranks = over_ranks(cell),
             }
         }
-        for (metric, unit, value) in values {
+        for (metric, unit, value, column) in values {
             let metric = if metric.is_empty() { row.metric.clone() } else { metric };
             let unit = if unit.is_empty() { row.unit.clone() } else { unit };
             let unit = self.unit(line, &metric, unit)?;
             let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
-            self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values: vec![value] });
+            let (values, at) = (vec![value], Some((line, column + 1)));
+            self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values, at });
         }
         Ok(())
     }

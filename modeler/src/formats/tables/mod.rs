@@ -36,6 +36,8 @@ struct Row {
     unit: String,
     over_ranks: Option<OverRanks>,
     values: Vec<f64>,
+    /// Line and column of the values, where they are of one cell.
+    at: Option<(usize, usize)>,
 }
 
 /// Reads a JSON object whose member `key` is a list of `T`s, each of which gives rows; it is told its own place.
@@ -121,7 +123,8 @@ fn add(rows: Vec<Row>, file: &str, into: &mut Collector) -> Result<(), ReadError
         let callpath = into.callpath_of(&row.callpath);
         let metric = Metric { name: row.metric, unit: row.unit, over_ranks: row.over_ranks };
         let metric = *metrics.entry(metric).or_insert_with_key(|metric| into.metric(metric.clone()));
-        row.values.into_iter().for_each(|value| into.add(callpath, metric, point, value));
+        let place = || row.at.map_or_else(|| place.clone(), |(line, column)| Place::at(file, line, column));
+        row.values.into_iter().for_each(|value| into.add_from((callpath, metric, point), value, place));
     }
     for (callpath, parameters) in left_out {
         let list: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
