@@ -574,8 +574,10 @@ impl Search<'_> {
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
-        // Nor need residuals tell the noise where it is known.
-        let few_points = if terms == 0.0 || mean == finest || variance > 0.0 {
+        // Nor need residuals tell the noise of sums that are looked for where it is known.
+        let is_known = variance > 0.0 && !matches!(self.extent, Extent::Usual { .. });
+        let is_rounding = mean == finest && variance == 0.0;
+        let few_points = if terms == 0.0 || is_rounding || is_known {
             0.0
         } else {
             2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)

@@ -9,8 +9,8 @@ use crate::library::Shape;
 use crate::model::Factor;
 use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
 
-/// Of five and six values that fall and then rise sums are the function where they leave at most this share of what points that are left out
-/// are off by; of more, which tell more, where the likelihood of such a share is as small.
+/// Sums are the function of repeated values though these tell them apart from it, too, and of five and six values that fall and then rise, where
+/// they leave at most this share of what points that are left out are off by; of more, which tell more, where the likelihood of such a share is as small.
 const MUCH_CLOSER: f64 = 0.2;
 /// What six values leave free that have a constant, two terms and some choice of these.
 const FREE_OF_SIX: f64 = 2.0;
@@ -43,7 +43,7 @@ pub(super) fn beside(
         let mut sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
         sums.retain(|sum| sum.score < first.score);
         let (untold, mut told): (Vec<_>, Vec<_>) = sums.into_iter().partition(|sum| !tells(sum));
-        told.retain(|sum| sum.score < first.score - PLAIN_PRICE);
+        told.retain(|sum| sum.left_out < MUCH_CLOSER * first.left_out);
         return if untold.is_empty() { told } else { untold };
     }
     let roughness = || data.lines.roughness(data.levels());
