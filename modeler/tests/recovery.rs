@@ -230,6 +230,50 @@ fn shares_that_are_rounded_are_predicted() {
     }
 }
 
+/// What a rank's share adds may be a small part of a count, which then falls by little: on grids, crosses, single points of a grid and lines.
+#[test]
+fn counts_that_fall_by_little_are_predicted() {
+    let ranks = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0_f64];
+    let sizes = [10_000.0, 20_000.0, 30_000.0, 40_000.0, 50_000.0_f64];
+    let grid: Vec<(f64, f64)> = ranks.iter().flat_map(|&p| sizes.map(|n| (p, n))).collect();
+    let cross: Vec<(f64, f64)> =
+        ranks.iter().map(|&p| (p, sizes[0])).chain(sizes[1..].iter().map(|&n| (ranks[0], n))).collect();
+    let some: Vec<(f64, f64)> =
+        grid.iter().copied().enumerate().filter(|(i, _)| i * 7 % 15 < 7).map(|(_, x)| x).collect();
+    let line: Vec<(f64, f64)> = ranks.iter().map(|&p| (p, 50_000.0)).collect();
+    let functions: [OfTwo; 5] = [
+        &|p, n| 3.0 * n + (n / p).floor(),
+        &|p, n| 30.0 * n + 20.0 * n / p,
+        &|p, n| 3.0 * n + 20.0 * n / p,
+        &|p, n| 100.0 * n + 20.0 * n / p,
+        &|p, n| 5.0 * (n / p).floor() + 5000.0 * p,
+    ];
+    for (i, function) in functions.into_iter().enumerate() {
+        for points in [&grid, &cross, &some, &line] {
+            // What falls and then rises needs a grid.
+            if i == 4 && points.len() < grid.len() {
+                continue;
+            }
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+            for &(p, n) in points {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, function(p, n).floor());
+            }
+            let experiment = builder.finish();
+            let fits = fit(&experiment, &Options::default());
+            let model = the_model(&fits, &experiment, "basic_blocks");
+            let (predicted, truth) = (model.at(&[512.0, 50_000.0]), function(512.0, 50_000.0));
+            let expression = model.expression(&experiment.parameters);
+            assert!(
+                (predicted / truth - 1.0).abs() < 1e-3,
+                "{i}, {}: {expression}: {predicted}, {truth}",
+                points.len()
+            );
+        }
+    }
+}
+
 /// Bounds that hold both parameters and are rounded as a whole, on grids and on a line along each parameter with two points
 /// beside. Local sizes are no products of rounded factors.
 #[test]

@@ -191,6 +191,53 @@ fn repetitions_tell_that_a_function_of_one_parameter_is_another() {
     assert!(close >= 15, "{close} of 20");
 }
 
+/// A point that is missing, or all but those on lines, hides no function from times without noise; nor does a part that is taken off a larger
+/// one, as the bytes that a rank keeps.
+#[test]
+fn sums_without_noise_come_back_from_other_points() {
+    let three = grid(&[&RANKS, &SIZES, &RANKS]);
+    let sums: [(&str, fn(&[f64]) -> f64); 2] = [
+        ("a + 0.5 * b + 2 * c", |x| x[0] + 0.5 * x[1] + 2.0 * x[2]),
+        ("1 + 0.3 * b * log2(c) + a^(-1) * b^2", |x| 1.0 + x[1] * x[1] / x[0] + 0.3 * x[1] * x[2].log2()),
+    ];
+    for (expected, seconds) in sums {
+        for missing in [0, 62, 124] {
+            let mut points = three.clone();
+            points.remove(missing);
+            assert_eq!(formula(&points, &seconds), expected, "without {missing}");
+        }
+    }
+    let gather = |x: &[f64]| 6.0 * x[0].log2() + 0.0033 * x[1] * (x[0] - 1.0);
+    let points = grid(&[&[16.0, 32.0, 64.0, 128.0, 256.0], &[64.0, 128.0, 256.0, 512.0, 1024.0]]);
+    assert_eq!(formula(&points, &gather), "6 * log2(a) + 0.0033 * a * b - 0.0033 * b");
+    // With noise the part that is taken off is left to the others, measured once or more often.
+    let rng = &mut StdRng::seed_from_u64(37);
+    for repetitions in [1, 3] {
+        for _ in 0..5 {
+            let measured = experiment(&points, &[repetitions], &mut |x| gather(x) * rng.random_range(0.985..1.015));
+            let model = &fit(&measured, &Options::default()).models[0];
+            let far = [512.0, 2048.0];
+            let off = (model.at(&far) / gather(&far) - 1.0).abs();
+            assert!(off < 0.1, "{}", model.expression(&measured.parameters));
+        }
+    }
+}
+
+/// Repetitions tell how far noise moves values: no term is found in less than that.
+#[test]
+fn repetitions_tell_what_is_noise() {
+    let rng = &mut StdRng::seed_from_u64(41);
+    let doubling: Vec<f64> = (3..=10).map(|i| 2.0_f64.powi(i)).collect();
+    let mut more = 0;
+    for _ in 0..100 {
+        let measured =
+            experiment(&grid(&[&doubling]), &[3], &mut |x| (1.0 + 0.3 * x[0]) * rng.random_range(0.95..1.05));
+        let model = &fit(&measured, &Options::default()).models[0];
+        more += usize::from(model.terms.len() > 1);
+    }
+    assert!(more <= 5, "{more} of 100");
+}
+
 /// Strong scaling that falls and then rises, measured once: no product comes near it, and none that falls rises again. Noise alone seldom
 /// falls and rises without going back, and then no function is near it.
 #[test]
