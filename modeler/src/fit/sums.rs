@@ -19,7 +19,7 @@ const LEAST_NOISE: f64 = 0.02;
 /// On grids, functions that points left out are off by no more than so many times what the values are off cubics miss nothing but noise.
 const NO_ROUGHER: f64 = 1.25;
 /// Those that points left out are off by more miss something, on grids of several parameters, where many values say how rough they are.
-const MISSED: f64 = 2.0;
+const MISSED: f64 = 4.0;
 /// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
 const MOST_PARAMETERS: usize = 2;
 /// Of the shapes along a line the factors of so many are tried.
