@@ -59,7 +59,7 @@ impl Found {
         (sum / y.len().max(1) as f64).sqrt()
     }
 
-    /// Whether the function is nowhere negative where parameters are one or more: its terms add, but for one that another is as large as, such as
+    /// Whether the function is nowhere negative where parameters are one or more: its terms add, but for one that another, or the constant, is as large as, such as
     /// the part of `n (p - 1)` that is taken off.
     pub fn is_never_negative(&self) -> bool {
         let power = |shape: &Shape, l: usize| -> (Exponent, i32) {
@@ -68,12 +68,14 @@ impl Found {
         let grows_as_fast = |shape: &Shape, than: &Shape| {
             shape.iter().chain(than).map(|f| f.parameter).all(|l| {
                 let ((exponent, log), (of_other, log_of_other)) = (power(shape, l), power(than, l));
-                exponent >= of_other && log >= log_of_other
+                exponent >= of_other && log == log_of_other
             })
         };
         let mut taken_off = self.terms.iter().filter(|(_, c)| *c < 0.0);
+        let none = Shape::new();
         let is_covered = taken_off.next().is_none_or(|(taken, c)| {
-            self.terms.iter().any(|(shape, d)| *d >= -c * (1.0 - EXACT) && grows_as_fast(shape, taken))
+            let all = self.terms.iter().map(|(shape, d)| (shape, *d)).chain([(&none, self.constant)]);
+            all.into_iter().any(|(shape, d)| d >= -c * (1.0 - EXACT) && grows_as_fast(shape, taken))
         });
         self.constant >= 0.0 && is_covered && taken_off.next().is_none()
     }

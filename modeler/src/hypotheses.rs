@@ -4,6 +4,7 @@ use crate::decompose;
 use crate::effort::common_step;
 use crate::exact_sum;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
+use crate::line;
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
 use crate::roughness::{self, Lines};
@@ -24,6 +25,11 @@ const TELLING: usize = 8;
 const TELLING_EXACT: usize = 4;
 /// Where a count falls by more than this share from one value to the next some term of it does.
 const FALL: f64 = 0.01;
+/// Lines of few different values are given by plain functions by chance: logarithms of how many there are, by value beyond the coefficients, up
+/// to which they say nothing. Those of `16 n (p - 1)` at five values each say 14, those of counters of 98 to 102 at four values each 3.
+const BY_CHANCE: f64 = 10.0;
+/// Products of factors of lines that are looked at.
+const MOST_PRODUCTS: usize = 81;
 /// Roughness that values of smooth functions do not have: where a sum of two powers goes over from one to the other, over doubling
 /// values, it is off a cubic by about as much.
 const SMOOTH: f64 = 0.005;
@@ -168,8 +174,13 @@ impl<'a> Hypotheses<'a> {
     /// Whether plain functions give the values `y` exactly along the longest line of each varying parameter, where that is long enough to
     /// tell: they do of a count without noise.
     pub fn lines_are_plain(&self, y: &[f64]) -> bool {
-        let is_plain = |line: Arc<Reduced>| line.hypotheses.grid().is_none_or(|grid| grid.is_plain(&line.values(y)));
-        self.longest_lines(TELLING_EXACT).all(is_plain)
+        let mut told = None;
+        for line in self.longest_lines(TELLING_EXACT) {
+            let (values, Some(grid)) = (line.values(y), line.hypotheses.grid()) else { continue };
+            let Some(coefficients) = grid.plain(&values) else { return false };
+            *told.get_or_insert(0.0) += (values.len() - coefficients) as f64 * line::span(&values);
+        }
+        told.is_none_or(|told| told > BY_CHANCE)
     }
 
     /// The function that gives the values `y` exactly where the points are no full grid: the sum of fewest products of the factors that give
@@ -185,10 +196,13 @@ impl<'a> Hypotheses<'a> {
             let with = |product: &Shape| -> Vec<Shape> {
                 factors.iter().map(|factor| product.iter().copied().chain(*factor).collect()).collect()
             };
+            if products.len() * factors.len() > MOST_PRODUCTS {
+                return None;
+            }
             products = products.iter().flat_map(with).collect();
             lines += 1;
         }
-        (lines == self.varying.len()).then(|| exact_sum::smallest(&self.points, y, &products)).flatten()
+        (lines == self.varying.len()).then(|| exact_sum::smallest(&self.points, y, (lines, &products))).flatten()
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be

@@ -102,10 +102,11 @@ impl Grid {
         [&self.smooth, &self.falling].into_iter().find_map(with).map(|found| found.2)
     }
 
-    /// Whether values of one parameter are those of a constant and two factors at most, however bounds are rounded.
-    pub fn is_plain(&self, y: &[f64]) -> bool {
+    /// How many coefficients the function of a constant and two factors at most has that gives values of one parameter, be it by accident and
+    /// however bounds are rounded.
+    pub fn plain(&self, y: &[f64]) -> Option<usize> {
         let mut all = self.by_rounding.iter().chain([&self.falling]).flatten();
-        all.any(|axis| line::given(axis, y).is_some())
+        all.find_map(|axis| Some(line::given(axis, y)?.len()))
     }
 
     /// The factors, `None` for the constant one, of the smallest such sum without rounding that gives values of one parameter.

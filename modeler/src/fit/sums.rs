@@ -9,8 +9,9 @@ use crate::library::Shape;
 use crate::model::Factor;
 use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
 
-/// Sums are the function of repeated values though these tell them apart from it, too, and of five and six values that fall and then rise, where
-/// they leave at most this share of what points that are left out are off by; of more, which tell more, where the likelihood of such a share is as small.
+/// Of five and six values that fall and then rise sums are the function where they leave at most this share of what points that are left out
+/// are off by; of more, which tell more, where the likelihood of such a share is as small. Of repeated values that tell them apart from a sum,
+/// too, the same share of the squares.
 const MUCH_CLOSER: f64 = 0.2;
 /// What six values leave free that have a constant, two terms and some choice of these.
 const FREE_OF_SIX: f64 = 2.0;

@@ -29,6 +29,7 @@ pub use phases::Phases;
 pub use quantity::{coordinate, growth, quantity, shape};
 pub use ranking::{default_target, largest, may_be_chance};
 pub use reach::{Doubts, below_zero, beyond_times, doubt, left_open, left_out, off_the_lines, unmeasured};
+pub use turn::turns;
 
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;

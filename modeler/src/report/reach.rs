@@ -339,8 +339,8 @@ impl<'a> Doubts<'a> {
         let beyond_times = || self.beyond_times.clone().filter(|_| model.method == Method::Time);
         let of_times = || joined(beyond_times(), off_lines(self.experiment, only, &self.target));
         let below_zero = || below_zero(self.experiment, only, &self.target);
-        let turn = || turn(self.experiment, model, &self.target).filter(|_| model.method == Method::Time);
-        self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero).or_else(turn).or_else(of_times)
+        let turn = || turn(self.experiment, model, &self.target);
+        self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero).or_else(|| joined(turn(), of_times()))
     }
 
     /// That `model` is of more than one rank, and the target is one.

@@ -1,9 +1,10 @@
 //! Whether a model turns where measurements do not: it falls on beyond values that have begun to rise, or rises beyond values of which none
 //! does.
 
+use super::markup::counted;
 use super::quantity::{coordinate, quantity};
 use crate::experiment::{Experiment, median};
-use crate::model::Model;
+use crate::model::{Method, Model};
 use crate::roughness::{self, Lines};
 
 /// By this share values and models must rise or fall for it to be said of them.
@@ -15,57 +16,98 @@ const HARDLY: f64 = 0.05;
 /// Values of a line that show where they go.
 const FEWEST: usize = 4;
 
+/// Which of `models` go another way than the last measurements along a parameter in which `target` is beyond them, one coordinate per parameter,
+/// in a sentence of the first; nothing where none does. It is asked of those whose shapes come from times alone.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 1 2 4 8 16\nREGION solve\nMETRIC time\nDATA 231\nDATA 187\nDATA 175\nDATA 187\nDATA 231\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default()); // a constant
+/// let told = modeler::report::turns(&experiment, &fits.models, &[32.0]).unwrap();
+/// assert!(told.starts_with("solve (time): What was measured rises from 175 s at p = 4 to 231 s at p = 16"));
+/// assert_eq!(modeler::report::turns(&experiment, &fits.models, &[16.0]), None); // where it was measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn turns(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
+    let mut all = models.iter().filter_map(|model| Some((model, turn(experiment, model, target)?)));
+    let (model, told) = all.next()?;
+    let (path, metric) =
+        (experiment.path(model.callpath).join(" -> "), &experiment.metrics[model.metric as usize].name);
+    let others = all.count();
+    let and = match others {
+        0 => String::new(),
+        _ => format!(" So it is with {}.", counted(others, "other model")),
+    };
+    Some(format!("{path} ({metric}): {told}{and}"))
+}
+
 /// That along a parameter in which `target` is beyond the measurements `model` goes another way than the last of these, in a sentence.
 pub(super) fn turn(experiment: &Experiment, model: &Model, target: &[f64]) -> Option<String> {
+    if model.method != Method::Time {
+        return None;
+    }
     let series = experiment.series_of(model.callpath, model.metric)?;
     let (points, values): (Vec<&[f64]>, Vec<f64>) =
         experiment.measurements(series).map(|(point, values)| (point, median(values))).unzip();
-    (0..target.len()).find_map(|l| along(experiment, model, (&points, &values), (l, target[l])))
+    (0..target.len()).find_map(|l| along(experiment, model, (&points, &values), (l, target)))
 }
 
-/// The same along parameter `l`, from the longest line along it to the coordinate `target` on it.
+/// The same along parameter `l`, from the line along it that is nearest to the target.
 fn along(
     experiment: &Experiment,
     model: &Model,
     (points, values): (&[&[f64]], &[f64]),
-    (l, target): (usize, f64),
+    (l, target): (usize, &[f64]),
 ) -> Option<String> {
-    let lines = roughness::lines(points, l);
-    let line = lines.iter().max_by_key(|line| line.len()).filter(|line| line.len() >= FEWEST)?;
-    let y: Vec<f64> = line.iter().map(|&i| values[i]).collect();
+    let mut lines = roughness::lines(points, l);
+    lines.retain(|line| line.len() >= FEWEST);
+    let others = |line: &[usize]| -> f64 {
+        let of = |(x, there): (&f64, &f64)| (x / there).ln().abs();
+        let pairs = points[line[0]].iter().zip(target).enumerate().filter(|(m, (x, there))| *m != l && x != there);
+        pairs.map(|(_, pair)| of(pair)).sum()
+    };
+    let line = lines.iter().min_by(|a, b| others(a).total_cmp(&others(b)))?;
+    let of_line = |line: &[usize]| -> Vec<f64> { line.iter().map(|&i| values[i]).collect() };
+    let y = of_line(line);
     let last = points[line[line.len() - 1]];
-    if target <= last[l] || y.iter().any(|v| *v <= 0.0) {
+    if target[l] <= last[l] || values.iter().any(|v| *v <= 0.0) {
         return None;
     }
     let mut there = last.to_vec();
-    there[l] = target;
+    there[l] = target[l];
     let (of_last, predicted) = (y[y.len() - 1], model.at(&there));
     let least = (0..y.len()).min_by(|&a, &b| y[a].total_cmp(&y[b]))?;
     // What a model misses is no noise.
     let noise = Lines::of(points).roughness(values).or(model.quality.noise).unwrap_or(0.0);
-    let rise = of_last / y[least] - 1.0;
-    let rises = rise > SHARE.max(BEYOND_NOISE * noise) && y[least..].is_sorted();
-    let never_rises =
-        y.windows(2).all(|pair| pair[1] <= (1.0 + noise.min(HARDLY)) * pair[0]) && y[0] > (1.0 + SHARE) * of_last;
+    let rises = of_last / y[least] - 1.0 > SHARE.max(BEYOND_NOISE * noise) && y[least..].is_sorted();
+    let goes_on = predicted > (1.0 + HARDLY) * model.at(last);
     let name = &experiment.parameters[l];
     let unit = &experiment.metrics[model.metric as usize].unit;
     let [from, to, predicted_there] = [y[least], of_last, predicted].map(|value| quantity(value, unit));
     let at = |x: f64| format!("{name} = {}", coordinate(x));
-    let goes_on = predicted > (1.0 + HARDLY) * model.at(last);
+    let varies = |m: &usize| *m != l && points.iter().any(|x| x[*m] != last[*m]);
+    let fixed: Vec<String> = (0..last.len())
+        .filter(varies)
+        .map(|m| format!("{} = {}", experiment.parameters[m], coordinate(last[m])))
+        .collect();
+    let of_others = if fixed.is_empty() { String::new() } else { format!(" ({})", fixed.join(", ")) };
     if rises && !goes_on && predicted < of_last / (1.0 + HARDLY) {
         return Some(format!(
-            "What was measured rises from {from} at {} to {to} at {}, and the model does not go on with that: it says {predicted_there} at {}. \
-             Measurements of larger {name} would say what comes.",
+            "What was measured rises from {from} at {} to {to} at {}{of_others}, and the model does not go on with that: it says \
+             {predicted_there} at {}. Measurements of larger {name} would say what comes.",
             at(points[line[least]][l]),
             at(last[l]),
-            at(target)
+            at(target[l])
         ));
     }
-    (never_rises && predicted > (1.0 + SHARE) * of_last).then(|| {
+    let never_rises = |y: &[f64]| y.windows(2).all(|pair| pair[1] <= (1.0 + noise.min(HARDLY)) * pair[0]);
+    let falls = y[0] > (1.0 + SHARE) * of_last && lines.iter().all(|line| never_rises(&of_line(line)));
+    (falls && predicted > (1.0 + SHARE) * of_last).then(|| {
         format!(
-            "No value that was measured rises along {name} beyond noise, and the model does: it says {predicted_there} at {} after {to} at {}. That it \
-             rises there is not measured.",
-            at(target),
+            "No value that was measured rises along {name} beyond noise, and the model does: it says {predicted_there} at {} after {to} at {}\
+             {of_others}. That it rises there is not measured.",
+            at(target[l]),
             at(last[l])
         )
     })
@@ -112,5 +154,26 @@ mod tests {
         assert_eq!(doubted(&over(&many, |p| 3.0 + 60.0 / p + 0.2 * p)), None);
         assert_eq!(doubted(&over(&many, |p| 3.0 + 60.0 / p)), None);
         assert_eq!(doubted(&over(&many, |p| 3.0 + 0.5 * p.log2())), None);
+    }
+
+    /// Of two parameters the line is told, and nothing is said of all values that holds along one line.
+    #[test]
+    fn lines_that_differ_are_not_told_as_one() {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let solve = builder.callpath(["solve"]);
+        for p in [4.0, 8.0, 16.0, 32.0, 64.0, 128.0] {
+            for (n, seconds) in [(100.0, 1.0 + 3.0 / p), (1600.0, 10.0 + 0.5 * p)] {
+                let point = builder.point(&[p, n]);
+                builder.add(solve, time, point, seconds);
+            }
+        }
+        let experiment = builder.finish();
+        let fits = crate::fit(&experiment, &crate::Options::default());
+        for target in [[1024.0, 1600.0], [1024.0, 100.0]] {
+            let said = super::turn(&experiment, &fits.models[0], &target);
+            assert!(said.as_ref().is_none_or(|said| !said.starts_with("No value")), "{said:?}");
+            assert!(said.as_ref().is_none_or(|said| said.contains(&format!("(n = {})", target[1]))), "{said:?}");
+        }
     }
 }
