@@ -59,8 +59,8 @@ impl Found {
         (sum / y.len().max(1) as f64).sqrt()
     }
 
-    /// Whether the function is nowhere negative where parameters are one or more: its terms add, but for one that another, or the constant, is as large as, such as
-    /// the part of `n (p - 1)` that is taken off.
+    /// Whether the function is nowhere negative where parameters are one or more: its terms add, but for one that another, or the constant, is
+    /// as large as, such as the part of `n (p - 1)` that is taken off.
     pub fn is_never_negative(&self) -> bool {
         let power = |shape: &Shape, l: usize| -> (Exponent, i32) {
             shape.iter().find(|f| f.parameter == l).map_or((0.into(), 0), |f| (f.exponent, f.log_exponent))

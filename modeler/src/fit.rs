@@ -24,7 +24,7 @@ use crate::priors::{self, Prior};
 use crate::roughness::{self, Lines};
 use crate::rounded;
 use crate::segments::{self, Cut};
-use crate::shape_search;
+use crate::shape_search::{self, Extent};
 use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
@@ -414,8 +414,13 @@ impl<'a> Fitter<'a> {
     fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
         let hypotheses = self.hypotheses(data);
         let power = data.weight_power();
-        let mut found =
-            shape_search::search(&hypotheses, data.levels(), power, data.told_variance(), &mut workspace.searched);
+        let mut found = shape_search::search(
+            &hypotheses,
+            data.levels(),
+            power,
+            (Extent::Usual, data.told_variance()),
+            &mut workspace.searched,
+        );
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }

@@ -147,6 +147,19 @@ fn last_score(sums: &[Sum]) -> f64 {
     best.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.max(best[0] + WORTH_FITTING)))
 }
 
+/// Which sums a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Extent<'a> {
+    /// Those that begin with what is near alone.
+    Usual,
+    /// All of two factors of the one parameter, falling ones among them, where values tell that the usual one is not theirs: neither of two need
+    /// be near alone, as in `1/p + log2(p)` about its least value.
+    AllSums,
+    /// Also those that begin with these products of several parameters, which fit values along lines together though none may be near alone, as
+    /// in `n log2(n)/p + log2(p)`.
+    Proposed(&'a [Shape]),
+}
+
 /// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion. Residuals are
 /// weighed with the values to the power of minus `power`: one where noise is relative, less where larger values are to be
 /// trusted more. `variance` is the relative one of a value as repetitions tell it, below which residuals say nothing for a term, and zero where
@@ -155,61 +168,7 @@ pub(crate) fn search(
     hypotheses: &Hypotheses,
     y: &[f64],
     power: f64,
-    variance: f64,
-    workspace: &mut Workspace,
-) -> Vec<Candidate> {
-    search_as(hypotheses, y, power, Extent::Usual { variance }, workspace)
-}
-
-/// The same for values of one parameter which tell that the function that [`search`] chose is not theirs: all sums of two
-/// factors are looked at, falling ones among them, since neither of two may be near alone, as in `1/p + log2(p)` about its least value.
-pub(crate) fn search_sums(
-    hypotheses: &Hypotheses,
-    y: &[f64],
-    power: f64,
-    variance: f64,
-    workspace: &mut Workspace,
-) -> Vec<Candidate> {
-    search_as(hypotheses, y, power, Extent::AllSums { variance }, workspace)
-}
-
-/// The same for values of several parameters: sums are looked at that begin with one of these products, which fit values along lines together
-/// though none may be near alone, as in `n log2(n)/p + log2(p)`. Where nothing tells the variance it is zero.
-pub(crate) fn search_proposed(
-    hypotheses: &Hypotheses,
-    y: &[f64],
-    power: f64,
-    (variance, products): (f64, &[Shape]),
-    workspace: &mut Workspace,
-) -> Vec<Candidate> {
-    search_as(hypotheses, y, power, Extent::Proposed { variance, products }, workspace)
-}
-
-/// Which sums are looked at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Extent<'a> {
-    /// Those that begin with what is near alone.
-    Usual { variance: f64 },
-    /// All of two factors of the one parameter, by values of this relative variance.
-    AllSums { variance: f64 },
-    /// Also those that begin with these products, by values of this relative variance.
-    Proposed { variance: f64, products: &'a [Shape] },
-}
-
-impl Extent<'_> {
-    /// The relative variance of a value; zero where only residuals tell it.
-    fn variance(self) -> f64 {
-        match self {
-            Self::Usual { variance } | Self::AllSums { variance } | Self::Proposed { variance, .. } => variance,
-        }
-    }
-}
-
-fn search_as(
-    hypotheses: &Hypotheses,
-    y: &[f64],
-    power: f64,
-    extent: Extent<'_>,
+    (extent, variance): (Extent<'_>, f64),
     workspace: &mut Workspace,
 ) -> Vec<Candidate> {
     let mut weights = measured_weights(y);
@@ -218,8 +177,10 @@ fn search_as(
         reweigh(&values, power, &mut weights);
     }
     let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
-    let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price, extent }.run(workspace);
-    hypotheses.with_screen(y, !matches!(extent, Extent::Usual { .. }), run).unwrap_or_default()
+    let run = |screen: Screen| {
+        Search { screen, y, weights: &weights, power, coefficient_price, extent, variance }.run(workspace)
+    };
+    hypotheses.with_screen(y, extent != Extent::Usual, run).unwrap_or_default()
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same
@@ -286,6 +247,8 @@ struct Search<'a> {
     /// What a coefficient costs in the criterion.
     coefficient_price: f64,
     extent: Extent<'a>,
+    /// Relative variance of a value; zero where only residuals tell it.
+    variance: f64,
 }
 
 impl Search<'_> {
@@ -336,12 +299,12 @@ impl Search<'_> {
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
         match self.extent {
-            Extent::Usual { .. } => {}
-            Extent::AllSums { .. } => {
+            Extent::Usual => {}
+            Extent::AllSums => {
                 let axis = self.screen.axes[0];
                 self.begin_with((1..axis.factors.len()).filter_map(|j| self.screen.pure(0, j)), sums, w);
             }
-            Extent::Proposed { products, .. } => {
+            Extent::Proposed(products) => {
                 self.begin_with(products.iter().filter_map(|shape| self.screen.product(shape)), sums, w);
             }
         }
@@ -569,14 +532,13 @@ impl Search<'_> {
     /// each coefficient's and each term's. Residuals of less than `finest` are rounding.
     fn scored(&self, sum: Sum, rss: f64, finest: f64) -> Sum {
         let (n, terms) = (self.y.len() as f64, sum.terms() as f64);
-        let variance = self.extent.variance();
-        let finest = finest.max(variance);
+        let finest = finest.max(self.variance);
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
         // Nor need residuals tell the noise of sums that are looked for where it is known.
-        let is_known = variance > 0.0 && !matches!(self.extent, Extent::Usual { .. });
-        let is_rounding = mean == finest && variance == 0.0;
+        let is_known = self.variance > 0.0 && self.extent != Extent::Usual;
+        let is_rounding = mean == finest && self.variance == 0.0;
         let few_points = if terms == 0.0 || is_rounding || is_known {
             0.0
         } else {

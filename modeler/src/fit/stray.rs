@@ -12,7 +12,7 @@ use crate::model::Warning;
 use crate::priors::Prior;
 use crate::robust;
 use crate::roughness::{self, MEDIAN_OF_NORMAL, Off, median};
-use crate::shape_search::{self, Candidate};
+use crate::shape_search::{self, Candidate, Extent};
 use crate::warning::{self, warning};
 
 /// A time is asked about that is off the line between its neighbours by this share, and left out if it is so many times what the function of
@@ -178,11 +178,18 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let power = data.weight_power();
-        let whole = shape_search::search(&hypotheses, y, power, 0.0, &mut workspace.searched).into_iter().next()?;
+        let whole = shape_search::search(&hypotheses, y, power, (Extent::Usual, 0.0), &mut workspace.searched)
+            .into_iter()
+            .next()?;
         let mut without = |off: Off| -> Option<(Off, Candidate)> {
             let rest = data.restricted(|x| x != data.points[off.point]);
-            let found =
-                shape_search::search(&self.hypotheses(&rest), rest.levels(), power, 0.0, &mut workspace.searched);
+            let found = shape_search::search(
+                &self.hypotheses(&rest),
+                rest.levels(),
+                power,
+                (Extent::Usual, 0.0),
+                &mut workspace.searched,
+            );
             Some((off, found.into_iter().next()?))
         };
         let gains = |found: &(Off, Candidate)| found.1.score + GAIN < whole.score;

@@ -7,7 +7,7 @@ use crate::effort::Workspace;
 use crate::hypotheses::Hypotheses;
 use crate::library::Shape;
 use crate::model::Factor;
-use crate::shape_search::{self, Candidate, MOST_PRODUCTS, PLAIN_PRICE};
+use crate::shape_search::{self, Candidate, Extent, MOST_PRODUCTS, PLAIN_PRICE};
 
 /// Of five and six values that fall and then rise sums are the function where they leave at most this share of what points that are left out
 /// are off by; of more, which tell more, where the likelihood of such a share is as small. Of repeated values that tell them apart from a sum,
@@ -77,13 +77,13 @@ pub(super) fn beside(
 fn all(hypotheses: &Hypotheses, data: &Data, variance: f64, workspace: &mut Workspace) -> Vec<Candidate> {
     let (y, power) = (data.levels(), data.weight_power());
     if hypotheses.varying() == 1 {
-        return shape_search::search_sums(hypotheses, y, power, variance, &mut workspace.searched);
+        return shape_search::search(hypotheses, y, power, (Extent::AllSums, variance), &mut workspace.searched);
     }
     let products = match hypotheses.is_grid() {
         true => products_on_grid(hypotheses, data, variance),
         false => products_of_lines(hypotheses, data, variance, workspace),
     };
-    shape_search::search_proposed(hypotheses, y, power, (variance, &products), &mut workspace.searched)
+    shape_search::search(hypotheses, y, power, (Extent::Proposed(&products), variance), &mut workspace.searched)
 }
 
 /// The products of the sums that fit the lines of a grid together.
@@ -108,7 +108,7 @@ fn products_of_lines(hypotheses: &Hypotheses, data: &Data, variance: f64, worksp
         let Some(line) = data.lines.longest(l) else { continue };
         let y: Vec<f64> = line.iter().map(|&i| data.levels()[i]).collect();
         let along = Hypotheses::new(line.iter().map(|&i| data.points[i]).collect(), hypotheses.sets());
-        let found = shape_search::search_sums(&along, &y, power, variance, &mut workspace.searched);
+        let found = shape_search::search(&along, &y, power, (Extent::AllSums, variance), &mut workspace.searched);
         let mut factors: Vec<Option<Factor>> = vec![None];
         for factor in found.iter().take(OF_LINE).flat_map(|shape| &shape.terms).flat_map(|term| &term.factors) {
             if !factors.contains(&Some(*factor)) {

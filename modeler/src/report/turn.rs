@@ -79,9 +79,10 @@ fn along(
     let (of_last, predicted) = (y[y.len() - 1], model.at(&there));
     let least = (0..y.len()).min_by(|&a, &b| y[a].total_cmp(&y[b]))?;
     // What a model misses is no noise.
-    let noise = Lines::of(points).roughness(values).or(model.quality.noise).unwrap_or(0.0);
-    let rises = of_last / y[least] - 1.0 > SHARE.max(BEYOND_NOISE * noise) && y[least..].is_sorted();
-    let goes_on = predicted > (1.0 + HARDLY) * model.at(last);
+    let noise = || Lines::of(points).roughness(values).or(model.quality.noise).unwrap_or(0.0);
+    let stays = predicted <= (1.0 + HARDLY) * model.at(last) && predicted < of_last / (1.0 + HARDLY);
+    let rise = of_last / y[least] - 1.0;
+    let rises = || rise > SHARE && y[least..].is_sorted() && rise > BEYOND_NOISE * noise();
     let name = &experiment.parameters[l];
     let unit = &experiment.metrics[model.metric as usize].unit;
     let [from, to, predicted_there] = [y[least], of_last, predicted].map(|value| quantity(value, unit));
@@ -92,7 +93,7 @@ fn along(
         .map(|m| format!("{} = {}", experiment.parameters[m], coordinate(last[m])))
         .collect();
     let of_others = if fixed.is_empty() { String::new() } else { format!(" ({})", fixed.join(", ")) };
-    if rises && !goes_on && predicted < of_last / (1.0 + HARDLY) {
+    if stays && rises() {
         return Some(format!(
             "What was measured rises from {from} at {} to {to} at {}{of_others}, and the model does not go on with that: it says \
              {predicted_there} at {}. Measurements of larger {name} would say what comes.",
@@ -101,9 +102,12 @@ fn along(
             at(target[l])
         ));
     }
-    let never_rises = |y: &[f64]| y.windows(2).all(|pair| pair[1] <= (1.0 + noise.min(HARDLY)) * pair[0]);
-    let falls = y[0] > (1.0 + SHARE) * of_last && lines.iter().all(|line| never_rises(&of_line(line)));
-    (falls && predicted > (1.0 + SHARE) * of_last).then(|| {
+    let none_rises = || {
+        let most = 1.0 + noise().min(HARDLY);
+        lines.iter().all(|line| of_line(line).windows(2).all(|pair| pair[1] <= most * pair[0]))
+    };
+    let turns_up = predicted > (1.0 + SHARE) * of_last && y[0] > (1.0 + SHARE) * of_last;
+    (turns_up && none_rises()).then(|| {
         format!(
             "No value that was measured rises along {name} beyond noise, and the model does: it says {predicted_there} at {} after {to} at {}\
              {of_others}. That it rises there is not measured.",
@@ -116,7 +120,7 @@ fn along(
 #[cfg(test)]
 mod tests {
     use super::super::Doubts;
-    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::experiment::{Experiment, ExperimentBuilder, Metric};
 
     /// What is doubted of times at these numbers of ranks at twice the last of them.
     fn doubted(times: &[(f64, f64)]) -> Option<String> {
@@ -156,24 +160,36 @@ mod tests {
         assert_eq!(doubted(&over(&many, |p| 3.0 + 0.5 * p.log2())), None);
     }
 
-    /// Of two parameters the line is told, and nothing is said of all values that holds along one line.
-    #[test]
-    fn lines_that_differ_are_not_told_as_one() {
+    /// Times at five numbers of ranks of three sizes.
+    fn of_sizes(seconds: fn(f64, f64) -> f64) -> Experiment {
         let mut builder = ExperimentBuilder::new(["p", "n"]);
         let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
         let solve = builder.callpath(["solve"]);
-        for p in [4.0, 8.0, 16.0, 32.0, 64.0, 128.0] {
-            for (n, seconds) in [(100.0, 1.0 + 3.0 / p), (1600.0, 10.0 + 0.5 * p)] {
+        for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            for n in [1.0, 2.0, 4.0] {
                 let point = builder.point(&[p, n]);
-                builder.add(solve, time, point, seconds);
+                builder.add(solve, time, point, seconds(p, n));
             }
         }
-        let experiment = builder.finish();
-        let fits = crate::fit(&experiment, &crate::Options::default());
-        for target in [[1024.0, 1600.0], [1024.0, 100.0]] {
-            let said = super::turn(&experiment, &fits.models[0], &target);
-            assert!(said.as_ref().is_none_or(|said| !said.starts_with("No value")), "{said:?}");
-            assert!(said.as_ref().is_none_or(|said| said.contains(&format!("(n = {})", target[1]))), "{said:?}");
+        builder.finish()
+    }
+
+    /// Of two parameters the line that is nearest to the target is told, and nothing is said of all values that holds along one line alone.
+    #[test]
+    fn lines_that_differ_are_not_told_as_one() {
+        let model_of = |experiment: &Experiment| crate::fit(experiment, &crate::Options::default()).models.remove(0);
+        let constant = model_of(&of_sizes(|_, n| 200.0 * n));
+        let bent = of_sizes(|p, n| n * (100.0 / p + 6.25 * p + 125.0));
+        for n in [1.0, 4.0] {
+            let said = super::turn(&bent, &constant, &[32.0, n]).unwrap();
+            assert!(said.contains(&format!("at p = 16 (n = {n}), and the model does not go on")), "{said}");
         }
+        let rising = model_of(&of_sizes(|p, n| n * (2.0 + p)));
+        let falling = of_sizes(|p, n| n * (1.0 + 10.0 / p));
+        let said = super::turn(&falling, &rising, &[32.0, 2.0]).unwrap();
+        assert!(said.starts_with("No value that was measured rises along p") && said.contains("(n = 2)"), "{said}");
+        // One that rises elsewhere is a value that does.
+        let mixed = of_sizes(|p, n| if n < 4.0 { n * (1.0 + 10.0 / p) } else { 1.0 + p });
+        assert_eq!(super::turn(&mixed, &rising, &[32.0, 2.0]), None);
     }
 }
