@@ -22,7 +22,7 @@ const MOST_POINTS: f64 = 0.75;
 /// point counts by the quotient of the two, in which a straggler makes the variance of its own point alone larger.
 pub(crate) fn of(observations: &[(usize, f64)]) -> Option<Vec<f64>> {
     // Most experiments have one repetition.
-    if observations.len() < FEWEST {
+    if !observations.windows(FEWEST).any(|few| few[0].0 == few[FEWEST - 1].0) {
         return None;
     }
     let points: Vec<&[(usize, f64)]> = observations.chunk_by(|a, b| a.0 == b.0).collect();

@@ -26,9 +26,29 @@ struct Line {
     groups: Vec<Vec<usize>>,
     /// All neighbours in these.
     triples: Vec<Triple>,
-    /// By point: its logarithm.
-    logs: Vec<f64>,
+    /// And all five in a row.
+    fives: Vec<Five>,
+    /// Of each group of at least three points the last ones.
+    ends: Vec<End>,
     levels: Levels,
+}
+
+/// Five neighbours along a parameter.
+#[derive(Clone, Debug)]
+struct Five {
+    points: [usize; 5],
+    /// What the logarithms of their values are multiplied by, so that the sum is how far the middle one is off the cubic through the others,
+    /// divided by what independent errors of deviation one would make it.
+    weights: [f64; 5],
+}
+
+/// The last three points of a line.
+#[derive(Clone, Debug)]
+struct End {
+    points: [usize; 3],
+    /// What the logarithms of their values are multiplied by, so that the sum is the slope of the straight line fitted to these against that of
+    /// the coordinate.
+    weights: [f64; 3],
 }
 
 /// The values of a parameter, each once, and by point which of them it has.
@@ -59,10 +79,10 @@ impl Lines {
     /// of the mean square. `None` where no parameter has five values in a line.
     pub fn roughness(&self, y: &[f64]) -> Option<f64> {
         let logs = logs_of(y);
-        let lines = || self.0.iter().flat_map(|line| line.groups.iter().map(move |group| (line, group)));
-        let fives = || lines().flat_map(|(line, group)| group.windows(5).map(move |five| (line, five)));
-        let squares = fives().filter_map(|(line, five)| off_cubic(five, &line.logs, &logs)).map(|off| off * off);
-        let (sum, count) = squares.fold((0.0, 0_usize), |(sum, count), square| (sum + square, count + 1));
+        let (sum, count) = self.0.iter().flat_map(|line| &line.fives).fold((0.0, 0_usize), |(sum, count), five| {
+            let off = five.off_cubic(&logs);
+            if off.is_finite() { (sum + off * off, count + 1) } else { (sum, count) }
+        });
         (count > 0).then(|| (sum / count as f64).sqrt())
     }
 
@@ -110,26 +130,40 @@ impl Lines {
         (longest.len() >= 3).then_some(longest)
     }
 
+    /// Groups of points that differ in parameter `l` alone, each ascending in it.
+    pub fn along(&self, l: usize) -> &[Vec<usize>] {
+        &self.0[l].groups
+    }
+
+    /// How many parameters have more than one value.
+    pub fn varying(&self) -> usize {
+        self.0.iter().filter(|line| line.levels.values.len() > 1).count()
+    }
+
     /// The values of parameter `l`.
     pub fn levels(&self, l: usize) -> &Levels {
         &self.0[l].levels
     }
 }
 
-/// How far the logarithm of the middle one of five values is off the cubic through the others, divided by what independent errors of
-/// deviation one would make it; `None` where a coordinate has no logarithm.
-fn off_cubic(five: &[usize], coordinates: &[f64], logs: &[f64]) -> Option<f64> {
-    let middle = coordinates[five[2]];
-    let others = [five[0], five[1], five[3], five[4]];
-    let (mut between, mut squares) = (0.0, 1.0);
-    for i in others {
-        let away = others.iter().filter(|&&j| j != i).map(|&j| coordinates[j]);
-        // Lagrange's weight of this point.
-        let weight: f64 = away.map(|x| (middle - x) / (coordinates[i] - x)).product();
-        between += weight * logs[i];
-        squares += weight * weight;
+impl Five {
+    /// Five points in a row, of which `logs` are the logarithms of the coordinate.
+    fn of(points: [usize; 5], logs: &[f64]) -> Self {
+        let middle = logs[points[2]];
+        // Lagrange's weights.
+        let of_point = |&i: &usize| -> f64 {
+            let others = [0, 1, 3, 4].map(|j| points[j]).into_iter().filter(|j| *j != i);
+            others.map(|j| (middle - logs[j]) / (logs[i] - logs[j])).product()
+        };
+        let [a, b, _, c, d] = points.each_ref().map(of_point);
+        let deviation = (1.0 + [a, b, c, d].iter().map(|weight| weight * weight).sum::<f64>()).sqrt();
+        Self { points, weights: [-a, -b, 1.0, -c, -d].map(|weight| weight / deviation) }
     }
-    Some((logs[five[2]] - between) / squares.sqrt()).filter(|off| off.is_finite())
+
+    /// How far the middle one of values with these logarithms is off; not a number where a coordinate has no logarithm.
+    fn off_cubic(&self, logs: &[f64]) -> f64 {
+        self.points.iter().zip(&self.weights).map(|(&i, weight)| weight * logs[i]).sum()
+    }
 }
 
 impl Line {
@@ -144,8 +178,11 @@ impl Line {
             Triple { points: [a, b, c], coordinate: points[b][l], share: t, deviation }
         };
         let triples = groups.iter().flat_map(|line| line.windows(3)).map(triple).collect();
-        let logs = points.iter().map(|x| x[l].ln()).collect();
-        Self { groups, triples, logs, levels: Levels::of(points, l) }
+        let logs: Vec<f64> = points.iter().map(|x| x[l].ln()).collect();
+        let fives = groups.iter().flat_map(|line| line.windows(5));
+        let fives = fives.map(|five| Five::of(five.try_into().expect("windows of five"), &logs)).collect();
+        let ends = groups.iter().filter_map(|line| End::of(line, &logs)).collect();
+        Self { groups, triples, fives, ends, levels: Levels::of(points, l) }
     }
 }
 
@@ -304,29 +341,31 @@ impl Triple {
 /// Bits of the parameters in which `y` grows faster than the power `most`: the middle slope, over all lines along the
 /// parameter, of the logarithms of the last three values.
 pub(crate) fn grows_beyond(lines: &Lines, y: &[f64], most: f64) -> usize {
-    let parameters = lines.0.len().min(usize::BITS as usize);
     let mut logs = y.to_vec();
     logarithms(&mut logs);
-    let mut slopes: Vec<f64> = Vec::with_capacity(y.len());
-    let is_steep = |l: &usize| {
-        let Line { groups, logs: along, .. } = &lines.0[*l];
-        slopes.clear();
-        slopes.extend(groups.iter().filter_map(|line| last_slope(along, &logs, line)));
-        slopes.sort_by(f64::total_cmp);
-        slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
+    let is_steep = |line: &Line| {
+        let slopes = line.ends.iter().map(|end| end.slope(&logs)).filter(|slope| slope.is_finite());
+        let (count, steep) = slopes.fold((0, 0), |(count, steep), s| (count + 1, steep + usize::from(s > most)));
+        count > 0 && 2 * steep >= count
     };
-    (0..parameters).filter(is_steep).map(|l| 1 << l).sum()
+    lines.0.iter().take(usize::BITS as usize).enumerate().filter(|(_, line)| is_steep(line)).map(|(l, _)| 1 << l).sum()
 }
 
-/// The slope over the last three points of a line of values with these logarithms, against those of the coordinate.
-fn last_slope(along: &[f64], logs: &[f64], line: &[usize]) -> Option<f64> {
-    let last: [usize; 3] = *line.last_chunk()?;
-    let logs = last.map(|i| (along[i], logs[i]));
-    let mean = |of: [f64; 3]| of.iter().sum::<f64>() / 3.0;
-    let (x, v) = (mean(logs.map(|p| p.0)), mean(logs.map(|p| p.1)));
-    let slope =
-        logs.iter().map(|p| (p.0 - x) * (p.1 - v)).sum::<f64>() / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
-    slope.is_finite().then_some(slope)
+impl End {
+    /// The end of a line of at least three points, of which `logs` are the logarithms of the coordinate.
+    fn of(line: &[usize], logs: &[f64]) -> Option<Self> {
+        let points: [usize; 3] = *line.last_chunk()?;
+        let logs = points.map(|i| logs[i]);
+        let mean = logs.iter().sum::<f64>() / 3.0;
+        let off = logs.map(|log| log - mean);
+        let squares: f64 = off.iter().map(|off| off * off).sum();
+        Some(Self { points, weights: off.map(|off| off / squares) })
+    }
+
+    /// The slope of values with these logarithms.
+    fn slope(&self, logs: &[f64]) -> f64 {
+        self.points.iter().zip(&self.weights).map(|(&i, weight)| weight * logs[i]).sum()
+    }
 }
 
 /// Groups of points that differ in parameter `l` alone, each ascending in it.

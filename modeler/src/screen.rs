@@ -142,28 +142,60 @@ impl Axis {
     /// The factor that leaves least of a function of this parameter beside a constant, times what its complexity costs; of the function
     /// `part` has by value where it goes and what that counts for. None where nothing rises with it.
     pub fn closest(&self, part: &[(f64, f64)]) -> Option<usize> {
-        let mean = |of: &dyn Fn(usize) -> f64| {
-            let (sum, weights) =
-                part.iter().enumerate().fold((0.0, 0.0), |(s, w), (at, p)| (s + p.1 * of(at), w + p.1));
-            sum / weights
-        };
-        let of_part = mean(&|at| part[at].0);
-        let spread = mean(&|at| (part[at].0 - of_part).powi(2));
-        let left = |j: usize| {
-            let value = |at: usize| self.values[at * self.width + j];
-            let of_factor = mean(&value);
-            let variance = mean(&|at| (value(at) - of_factor).powi(2));
-            let covariance = mean(&|at| (value(at) - of_factor) * (part[at].0 - of_part));
-            // What is left of rounding tells nothing apart.
-            let left = (spread - covariance * covariance / variance).max(1e-12 * spread);
-            (covariance > 0.0).then_some((left * self.costs[j], j))
-        };
-        (1..self.factors.len()).filter_map(left).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, j)| j)
+        let mut closest = None;
+        let mut least = f64::INFINITY;
+        for (block, values) in self.blocks.chunks_exact(self.levels * PAD).enumerate() {
+            for (j, left) in left_beside(values.as_chunks().0, part).into_iter().enumerate() {
+                let factor = block * PAD + j;
+                let left = left * self.costs[factor];
+                if factor > 0 && left < least {
+                    (closest, least) = (Some(factor), left);
+                }
+            }
+        }
+        closest
     }
 
     /// The scaled value of factor `j` at point `i`.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         self.values[self.level[i] as usize * self.width + j]
+    }
+}
+
+wide! {
+    /// What each of some factors, of which `values` has those of every level, leaves of a function beside a constant: of the square sum, relative
+    /// to the weights of the levels; infinite where the function does not rise with the factor. `part` has the function by level, and the weights.
+    fn left_beside(values: &[[f64; PAD]], part: &[(f64, f64)]) -> [f64; PAD] {
+        let (mut weights, mut of_part, mut spread) = (0.0, 0.0, 0.0);
+        for (value, weight) in part {
+            weights += weight;
+            of_part += weight * value;
+        }
+        of_part /= weights;
+        for (value, weight) in part {
+            spread += weight * (value - of_part) * (value - of_part);
+        }
+        let mut of_factors = [0.0; PAD];
+        for (values, (_, weight)) in values.iter().zip(part) {
+            for j in 0..PAD {
+                of_factors[j] += weight / weights * values[j];
+            }
+        }
+        let (mut variances, mut covariances) = ([0.0; PAD], [0.0; PAD]);
+        for (values, (value, weight)) in values.iter().zip(part) {
+            for j in 0..PAD {
+                let off = values[j] - of_factors[j];
+                variances[j] += weight * off * off;
+                covariances[j] += weight * off * (value - of_part);
+            }
+        }
+        let mut left = [f64::INFINITY; PAD];
+        for j in 0..PAD {
+            // What is left of rounding tells nothing apart.
+            let some = (spread - covariances[j] * covariances[j] / variances[j]).max(1e-12 * spread);
+            left[j] = if covariances[j] > 0.0 { some } else { f64::INFINITY };
+        }
+        left
     }
 }
 

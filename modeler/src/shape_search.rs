@@ -126,25 +126,24 @@ impl Sum {
     }
 }
 
-/// Adds sums to some in the order of their criterion, those that are equal behind.
+/// Adds sums to some in the order of their criterion, each once, those that are equal behind.
 fn sort_in(sums: &mut Vec<Sum>, more: impl IntoIterator<Item = Sum>) {
     for sum in more {
+        if let Some(known) = sums.iter().position(|known| known.is_like(&sum)) {
+            if sums[known].score <= sum.score {
+                continue;
+            }
+            sums.remove(known);
+        }
         let at = sums.partition_point(|s| s.score.total_cmp(&sum.score).is_le());
         sums.insert(at, sum);
     }
 }
 
-/// The best of some sums in order of their criterion, each once.
-fn best_different(sums: &[Sum]) -> impl Iterator<Item = &Sum> {
-    let is_new = |(i, sum): &(usize, &Sum)| !sums[..*i].iter().any(|better| better.is_like(sum));
-    sums.iter().enumerate().filter(is_new).map(|(_, sum)| sum).take(FINALISTS)
-}
-
 /// The criterion above which no sum beside these, which are in its order, is fitted.
 fn last_score(sums: &[Sum]) -> f64 {
-    let best: SmallVec<[f64; FINALISTS]> = best_different(sums).map(|sum| sum.score).collect();
-    let last = best.get(FINALISTS - 1).copied().unwrap_or(f64::INFINITY);
-    best.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.max(best[0] + WORTH_FITTING)))
+    let last = sums.get(FINALISTS - 1).map_or(f64::INFINITY, |sum| sum.score);
+    sums.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.score.max(sums[0].score + WORTH_FITTING)))
 }
 
 /// Which sums a search looks at.
@@ -257,6 +256,8 @@ impl Search<'_> {
         let worst = sums.first().map_or(0.0, |best| best.score) + WORTH_FITTING;
         sums.truncate(sums.partition_point(|s| s.score <= worst).max(ALWAYS_FITTED));
         let mut candidates = Vec::with_capacity(sums.len());
+        w.weights.clear();
+        w.weights.extend_from_slice(self.weights);
         candidates.extend(sums.iter().filter_map(|s| self.candidate(s, w)));
         candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
         candidates
@@ -265,7 +266,7 @@ impl Search<'_> {
     fn finalists(&self, w: &mut Workspace) -> SmallVec<[Sum; FINALISTS]> {
         let (mut sums, mut singles) = (std::mem::take(&mut w.sums), std::mem::take(&mut w.singles));
         self.collect(&mut sums, &mut singles, w);
-        let finalists = best_different(&sums).copied().collect();
+        let finalists = sums.iter().take(FINALISTS).copied().collect();
         (w.sums, w.singles) = (sums, singles);
         finalists
     }
@@ -554,14 +555,13 @@ impl Search<'_> {
         coefficients * self.coefficient_price + COMPLEXITY_PRICE * complexity
     }
 
-    /// Fits a sum relative to its own values and leaves points out.
+    /// Fits a sum relative to its own values and leaves points out. It begins with the weights of the one before, whose values are about
+    /// the same.
     fn candidate(&self, sum: &Sum, w: &mut Workspace) -> Option<Candidate> {
         let n = self.y.len();
         let floor = 1e-3 * self.y.iter().sum::<f64>() / n as f64;
         let mut weights = std::mem::take(&mut w.weights);
         let mut sum = *sum;
-        weights.clear();
-        weights.extend_from_slice(self.weights);
         let mut coefficients = [0.0; MOST_COLUMNS];
         self.take_products(&sum, w);
         for _ in 0..3 {

@@ -3,7 +3,6 @@
 use crate::data::Data;
 use crate::effort::Found;
 use crate::experiment::Experiment;
-use crate::roughness::lines;
 use crate::segments::{self, Cut};
 use crate::warning::{self, warning};
 
@@ -100,6 +99,9 @@ pub(super) fn without<'a>(
 /// Whether the values where parameter `l` is one are below this share of those that the next two give, which most of them have on their
 /// lines.
 fn are_below(data: &Data, l: usize, share: f64) -> bool {
+    if data.lines.levels(l).values.first() != Some(&1.0) {
+        return false;
+    }
     let begun = begun(data, data.levels(), l);
     let at_one = data.points.iter().filter(|x| x[l] == 1.0).count();
     let are_told = 2 * begun.len() > at_one && begun.len() >= at_one.min(2);
@@ -109,7 +111,7 @@ fn are_below(data: &Data, l: usize, share: f64) -> bool {
 /// Of the lines along parameter `l` that begin at one and go on for two values: the first value, and what the power of `l` through the next two
 /// gives there. Lines of nothing say nothing.
 fn begun(data: &Data, y: &[f64], l: usize) -> Vec<[f64; 2]> {
-    let expected = |line: Vec<usize>| {
+    let expected = |line: &Vec<usize>| {
         let [first, second, third] = *line.first_chunk()?;
         if data.points[first][l] != 1.0 || [first, second, third].iter().all(|&i| y[i] == 0.0) {
             return None;
@@ -118,7 +120,7 @@ fn begun(data: &Data, y: &[f64], l: usize) -> Vec<[f64; 2]> {
         let expected = if y[second] == 0.0 { 0.0 } else { y[second] * data.points[second][l].powf(-power) };
         Some([y[first], expected])
     };
-    lines(&data.points, l).into_iter().filter_map(expected).collect()
+    data.lines.along(l).iter().filter_map(expected).collect()
 }
 
 /// Whether two values differ by more than this share of the larger.

@@ -42,6 +42,10 @@ const LEAST_LEFT: usize = 3;
 
 /// The data without the repetitions that went astray, if some did; with a warning.
 pub(super) fn without_stray_repetitions<'d, 'a>(experiment: &Experiment, data: &'d Data<'a>) -> Cow<'d, Data<'a>> {
+    // Most experiments have one repetition.
+    if !data.observations.windows(SIBLINGS_LEFT + 1).any(|few| few[0].0 == few[SIBLINGS_LEFT].0) {
+        return Cow::Borrowed(data);
+    }
     let by_point: Vec<&[(usize, f64)]> = data.observations.chunk_by(|a, b| a.0 == b.0).collect();
     let off = |o: &(usize, f64)| (o.1 / data.medians[o.0]).ln().abs();
     let has_siblings = |o: &(usize, f64)| by_point[o.0].len() > SIBLINGS_LEFT && data.medians[o.0] > 0.0;
@@ -168,8 +172,7 @@ impl<'a> Fitter<'a> {
         if n < FEW.0 || n <= self.options.minimum_points || zeros > (n / ONE_POINT_OF).max(1) {
             return None;
         }
-        let hypotheses = self.hypotheses(data);
-        let are_few = hypotheses.varying() == 1 && n <= FEW.1;
+        let are_few = n <= FEW.1 && data.lines.varying() == 1;
         let asked = match are_few {
             true => roughness::off_lines(&data.lines, y, OFF),
             false => roughness::roughest(&data.lines, y, OFF, ROUGH).into_iter().take(ASKED).collect(),
@@ -177,7 +180,7 @@ impl<'a> Fitter<'a> {
         if asked.is_empty() {
             return None;
         }
-        let power = data.weight_power();
+        let (hypotheses, power) = (self.hypotheses(data), data.weight_power());
         let whole = shape_search::search(&hypotheses, y, power, (Extent::Usual, 0.0), &mut workspace.searched)
             .into_iter()
             .next()?;

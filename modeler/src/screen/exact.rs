@@ -183,17 +183,24 @@ pub(super) struct Best {
     pub limit: f64,
 }
 
+/// Whether what the first product leaves is less, or as much and its place before.
+#[inline(always)]
+fn is_before(a: (f64, Product), b: (f64, Product)) -> bool {
+    a.0 < b.0 || a.0 == b.0 && a.1 < b.1
+}
+
 impl Best {
     fn insert(&mut self, product: Product, value: f64) {
         if value < self.limit {
-            // From behind, where most belong.
-            let mut at = self.found.len();
             self.found.push((value, product));
-            while at > 0 && (value, product) < self.found[at - 1] {
-                self.found[at] = self.found[at - 1];
+            // From behind, where most belong.
+            let found = self.found.as_mut_slice();
+            let mut at = found.len() - 1;
+            while at > 0 && is_before((value, product), found[at - 1]) {
+                found[at] = found[at - 1];
                 at -= 1;
             }
-            self.found[at] = (value, product);
+            found[at] = (value, product);
             self.found.truncate(self.count);
             if self.found.len() == self.count {
                 self.limit = self.found[self.count - 1].0;
