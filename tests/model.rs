@@ -50,6 +50,31 @@ fn models_of_exact_times_are_exact_and_say_how_they_were_found() {
     assert!((solve["terms"][0]["coefficient"].as_f64().unwrap() - 0.5).abs() < 1e-6, "{solve}");
 }
 
+/// `p^(2/5)` is not among the exponents of the seed paper's equation 2, and `p` times a logarithm is.
+#[test]
+fn exponents_are_those_that_the_user_gives() {
+    let world = World::new();
+    let data = |of: fn(f64) -> f64| (1..9).map(|i| format!("DATA {}\n", of(f64::from(1 << i)))).collect::<String>();
+    let text = |of| format!("PARAMETER p\nPOINTS 2 4 8 16 32 64 128 256\nREGION r\nMETRIC time\n{}", data(of));
+    world.write("fifth.txt", &text(|p| 3.0 + 2.0 * p.powf(0.4)));
+    world.write("log.txt", &text(|p| 3.0 + 2.0 * p * p.log2()));
+    let growth = |arguments: &[&str]| {
+        let all = ["model", "--format", "json"].iter().chain(arguments).copied().collect::<Vec<_>>();
+        let model = json(&world.poise(all).status(0))["models"][0].clone();
+        (model["growth"]["p"]["exponent"].clone(), model["growth"]["p"]["log_exponent"].clone())
+    };
+    assert_ne!(growth(&["fifth.txt"]).0, "2/5");
+    assert_eq!(growth(&["fifth.txt", "--exponents", "1,0.4"]), ("2/5".into(), 0.into()));
+    assert_eq!(growth(&["log.txt"]), ("1".into(), 1.into()));
+    assert_eq!(growth(&["log.txt", "--log-exponents", "0"]).1, 0);
+    for arguments in [&["--exponents", "1/0"], &["--exponents", "-1"], &["--log-exponents", "7"]] {
+        let outcome = world.poise(["model", "log.txt"].iter().chain(arguments)).status(2);
+        assert!(outcome.stderr.contains(arguments[1]), "{}", outcome.stderr);
+    }
+    let outcome = world.poise(["model", "log.txt", "--exponents", "1", "--method", "extra-p"]).status(2);
+    assert!(outcome.stderr.contains("leave out --exponents"), "{}", outcome.stderr);
+}
+
 #[test]
 fn predictions_are_the_function_and_lie_in_their_intervals() {
     let world = with_input();

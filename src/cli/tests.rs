@@ -41,3 +41,25 @@ fn points_are_read_as_typed() {
     assert!(parse_assignments("p=inf").unwrap_err().contains("finite"));
     assert!(parse_assignments("=4").unwrap_err().contains("missing"));
 }
+
+#[test]
+fn exponents_are_read_as_typed() {
+    for (text, numerator, denominator) in
+        [("1/3", 1, 3), ("4", 4, 1), ("0.25", 1, 4), (".5", 1, 2), ("1.5", 3, 2), ("2/4", 1, 2), ("0", 0, 1)]
+    {
+        assert_eq!(parse_exponent(text), Ok(Exponent::new(numerator, denominator)), "{text}");
+    }
+    for (text, said) in [
+        ("", "such as"),
+        ("x", "such as"),
+        ("1/0", "such as"),
+        ("0.333", "such as"),
+        ("1.-5", "such as"),
+        ("-1", "from 0 on"),
+        ("11", "at most 10"),
+        ("1/61", "denominators up to 60"),
+        ("99999999999", "such as"),
+    ] {
+        assert!(parse_exponent(text).unwrap_err().contains(said), "{text}");
+    }
+}

@@ -57,7 +57,7 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
         output::stream(destination, |mut out| formats::write(&experiment, format, &mut out).map_err(not_written))?;
         return complete(0, &warnings);
     }
-    let fits = modeler::fit(&experiment, &input::options(&arguments.fit));
+    let fits = modeler::fit(&experiment, &input::options(&arguments.fit)?);
     output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
     input::partial(&warnings, &fits)
 }

@@ -9,7 +9,7 @@ use modeler::formats::{
 };
 use modeler::report::coordinate;
 use modeler::words::suggestion;
-use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
+use modeler::{Experiment, ExponentSets, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
 use crate::cli::{
@@ -213,19 +213,32 @@ fn format(arguments: &ReadArgs) -> Result<Option<Format>> {
 }
 
 /// The fit's options as typed, without runners-up.
-pub fn options(arguments: &FitArgs) -> Options {
-    Options {
+pub fn options(arguments: &FitArgs) -> Result<Options> {
+    let chosen = (!arguments.exponents.is_empty(), !arguments.log_exponents.is_empty());
+    if chosen != (false, false) && arguments.method == MethodArgument::ExtraP {
+        let message = "--method extra-p has the exponents that Extra-P has: leave out --exponents and --log-exponents.";
+        return Err(Error::Usage(message.into()));
+    }
+    let mut exponents = ExponentSets::default();
+    if chosen.0 {
+        exponents.exponents.clone_from(&arguments.exponents);
+    }
+    if chosen.1 {
+        exponents.log_exponents.clone_from(&arguments.log_exponents);
+    }
+    Ok(Options {
         method: match arguments.method {
             MethodArgument::Auto => MethodChoice::Auto,
             MethodArgument::Effort => MethodChoice::Effort,
             MethodArgument::Time => MethodChoice::Time,
             MethodArgument::ExtraP => MethodChoice::ExtraP,
         },
+        exponents,
         over_ranks: over_ranks(arguments.over_ranks),
         seed: arguments.seed.seed,
         runners_up: 0,
         ..Options::default()
-    }
+    })
 }
 
 /// Which rank's value, as typed.
@@ -251,7 +264,7 @@ pub fn fit(experiment: &Experiment, options: &Options, ranks: &Ranks) -> Result<
 /// # Errors
 /// Nothing at all could be modelled.
 pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
-    modelled(modeler::fit(experiment, &options(arguments)))
+    modelled(modeler::fit(experiment, &options(arguments)?))
 }
 
 /// Fits the series of `callpaths` in this process, as they are fitted among all.
@@ -259,7 +272,7 @@ pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
 /// # Errors
 /// None of them could be modelled.
 pub fn fit_callpaths(experiment: &Experiment, arguments: &FitArgs, callpaths: &[CallPathId]) -> Result<Fits> {
-    let fits = modeler::fit_callpaths(experiment, &options(arguments), callpaths);
+    let fits = modeler::fit_callpaths(experiment, &options(arguments)?, callpaths);
     if fits.is_empty() { Ok(fits) } else { modelled(fits) }
 }
 

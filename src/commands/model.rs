@@ -20,13 +20,13 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
+    let mut options = input::options(&arguments.fitted.fit)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let destination = arguments.fitted.output.output.as_deref();
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
     // Only people who ask for more read of the runners-up.
     let is_for_people = arguments.fitted.output.format == OutputFormat::Human;
-    let mut options = input::options(&arguments.fitted.fit);
     if is_for_people && global.verbose {
         options.runners_up = Options::default().runners_up;
     }

@@ -28,7 +28,7 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     if let Some(path) = &arguments.output {
         output::check_new(path, "-o")?;
     }
-    let fit_options = Options { runners_up: Options::default().runners_up, ..input::options(&arguments.fit) };
+    let fit_options = Options { runners_up: Options::default().runners_up, ..input::options(&arguments.fit)? };
     let fits = input::fit(&experiment, &fit_options, ranks)?;
     target.as_ref().map_or(Ok(()), |target| input::within_reach(&experiment, &fits, target))?;
     let phases = || Phases::of(phased, &fit_options);
