@@ -71,7 +71,7 @@ fn numbers_that_cannot_be_modelled_and_lines_that_end_early_are_told_with_their_
     // The last of 1, 2, 4, 8 and 16 times 1e149, and what stands behind it, are too large: four points are left.
     let input = read(lines("1e200")).unwrap();
     let said: Vec<String> = input.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["input:5:1: 2 values are beyond 1e150 and take part in no model; this is the first. [W001]"]);
+    assert_eq!(said, ["input:5:28: 2 values are beyond 1e150 and take part in no model; this is the first. [W001]"]);
     let model = &fit(&input.experiment, &Options::default()).models[0];
     assert_eq!((model.quality.points, model.warnings[0].code), (4, "W001"), "{model:?}");
     let smaller = lines("32e149").replace("e149", "e148");
@@ -166,17 +166,24 @@ fn negative_values_and_times_of_zero_are_told_with_their_place() {
     let (odd, none) = (["1", "-2", "-0.5"], ["1", "2", "0.5"]);
     let negative =
         |place: &str| [format!("{place}: 2 values are negative and take part in no model; this is the first. [W001]")];
-    for (input, place) in [(text(odd), "input:6:6"), (lines(odd), "input:2:1"), (nested(odd), "input:3:1")] {
+    for (input, place) in [(text(odd), "input:6:6"), (lines(odd), "input:2:61"), (nested(odd), "input:3:1")] {
         assert_eq!(told(input), negative(place));
     }
     let zero = |place: &str| [format!("{place}: A time is exactly zero. [W002]")];
     let odd = ["1", "2", "0"];
-    for (input, place) in [(text(odd), "input:7:6"), (lines(odd), "input:3:1"), (nested(odd), "input:4:1")] {
+    for (input, place) in [(text(odd), "input:7:6"), (lines(odd), "input:3:61"), (nested(odd), "input:4:1")] {
         assert_eq!(told(input.replace("time", "visits")), [""; 0], "no visits are as good as any");
         assert_eq!(told(input), zero(place));
     }
     for input in [text(none), lines(none), nested(none)] {
         assert_eq!(told(input), [""; 0]);
+    }
+    // Of a list of repetitions the one, and of a line with escapes, which the general parser reads.
+    let list = r#"{"params":{"p":2},"metric":"value","value": [1, -3]}"#;
+    let escaped = r#"{"params":{"p":2},"metric":"\"value\":","value":[-3,1]}"#;
+    for (input, place) in [(list, "input:1:49"), (escaped, "input:1:50")] {
+        let told = told(input.to_owned());
+        assert!(told[0].starts_with(&format!("{place}: A value is negative")), "{told:?}");
     }
 }
 

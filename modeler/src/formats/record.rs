@@ -145,7 +145,7 @@ impl Lines<'_> {
         if self.dialect.semicolons {
             semicolons_to_commas(line);
         }
-        if self.plain_line(line, number, record).is_some() {
+        if self.plain_line(line, (number, skipped), record).is_some() {
             return Ok(());
         }
         let mut json = serde_json::Deserializer::from_slice(line);
@@ -157,11 +157,11 @@ impl Lines<'_> {
                 let advice = "Write each object on one line; if this is the last line, copy the file again: it was probably cut off";
                 if error.is_eof() { told.advice(advice) } else { told }
             })?;
-        self.add(record, &Place::at(self.file, number, 1))
+        self.add(record, line, (number, skipped))
     }
 
     /// Adds what a line holds that can be taken apart in the quick way.
-    fn plain_line(&mut self, line: &[u8], number: usize, record: &Record) -> Option<()> {
+    fn plain_line(&mut self, line: &[u8], (number, skipped): (usize, usize), record: &Record) -> Option<()> {
         let order = self.order.as_ref()?;
         let alike = self.last.template.fit(line, record.names.len(), self.points.written(), &mut self.numbers);
         let found = match alike {
@@ -206,13 +206,16 @@ impl Lines<'_> {
         if alike.is_none() {
             self.last.template.learn(line, &self.numbers);
         }
-        for &value in values {
-            self.into.add_from((callpath, metric, point), value, || Place::at(self.file, number, 1));
+        for (i, &value) in values.iter().enumerate() {
+            let place = || Place::at(self.file, number, skipped + column_of_value(line, i));
+            self.into.add_from((callpath, metric, point), value, place);
         }
         Some(())
     }
 
-    fn add(&mut self, record: &mut Record, place: &Place) -> Result<(), ReadError> {
+    /// Adds the record that `line` holds.
+    fn add(&mut self, record: &mut Record, line: &[u8], (number, skipped): (usize, usize)) -> Result<(), ReadError> {
+        let place = &Place::at(self.file, number, 1);
         if let Some(key) = record.unknown.take() {
             self.into.warn(
                 IGNORED,
@@ -237,11 +240,33 @@ impl Lines<'_> {
             Some(&known) => known,
             None => *self.metrics.entry(record.metric.clone()).or_insert(self.into.metric_named(&record.metric)),
         };
-        for &value in &record.values {
-            self.into.add_from((callpath, metric, point), value, || place.clone());
+        for (i, &value) in record.values.iter().enumerate() {
+            let place = || Place::at(self.file, number, skipped + column_of_value(line, i));
+            self.into.add_from((callpath, metric, point), value, place);
         }
         Ok(())
     }
+}
+
+/// The column, from one on, of the value with this index in a line that holds an object.
+fn column_of_value(line: &[u8], index: usize) -> usize {
+    let blank = |from: usize| line[from..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'[').count();
+    let mut at = 0;
+    while let Some(start) = line[at..].iter().position(|byte| *byte == b'"').map(|found| at + found + 1) {
+        let mut end = start;
+        while end < line.len() && line[end] != b'"' {
+            end += if line[end] == b'\\' { 2 } else { 1 };
+        }
+        at = (end + 1).min(line.len());
+        let colon = at + blank(at);
+        if line.get(start..end) == Some(b"value") && line.get(colon) == Some(&b':') {
+            let first = colon + 1 + blank(colon + 1);
+            let ends = line[first..].iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| first + i + 1);
+            let of_index = [first].into_iter().chain(ends).nth(index).unwrap_or(first);
+            return of_index + blank(of_index) + 1;
+        }
+    }
+    1
 }
 
 /// Replaces every `;` outside strings.
