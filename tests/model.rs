@@ -92,6 +92,23 @@ fn predictions_are_the_function_and_lie_in_their_intervals() {
     assert_eq!(solve["at"], serde_json::json!({"p": 4096, "n": 100}));
 }
 
+/// A number of neighbours may be none, of ranks it may not.
+#[test]
+fn predictions_at_zero_are_possible_where_it_was_measured() {
+    let world = with_input();
+    let data: String = [0, 1, 2, 4, 8].map(|n| format!("DATA {}\n", 3 + 2 * n)).concat();
+    world.write("zero.txt", &format!("PARAMETER n\nPOINTS 0 1 2 4 8\nREGION r\nMETRIC time\n{data}"));
+    let at_zero = json(&world.poise(["predict", "zero.txt", "--at", "n=0", "--format", "json"]).status(0));
+    assert!((at_zero["predictions"][0]["value"].as_f64().unwrap() - 3.0).abs() < 1e-9, "{at_zero}");
+    for (input, at, said) in [
+        ("zero.txt", "n=-1", "parameters are positive."),
+        ("times.txt", "p=0,n=10", "Zero is possible where it was measured."),
+    ] {
+        let outcome = world.poise(["predict", input, "--at", at]).status(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn predictions_of_one_metric_are_those_among_all() {
     let world = World::new();

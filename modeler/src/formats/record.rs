@@ -250,7 +250,8 @@ impl Lines<'_> {
 
 /// The column, from one on, of the value with this index in a line that holds an object.
 fn column_of_value(line: &[u8], index: usize) -> usize {
-    let blank = |from: usize| line[from..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'[').count();
+    let blank =
+        |from: usize| line[from..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'[').count();
     let mut at = 0;
     while let Some(start) = line[at..].iter().position(|byte| *byte == b'"').map(|found| at + found + 1) {
         let mut end = start;
