@@ -296,11 +296,12 @@ pub struct FitArgs {
     /// Which rank's value to model, where profiles have several.
     #[arg(long, value_enum, default_value_t = OverRanksChoice::Mean, value_name = "WHICH")]
     pub over_ranks: OverRanksChoice,
-    /// Exponents that functions may have of a parameter, instead of 0 to 3 by quarters, thirds and 4/5; their negatives are tried where
-    /// values fall, and 0 is always among them.
-    #[arg(long, value_delimiter = ',', value_name = "1/3,1,4", value_parser = parse_exponent, allow_negative_numbers = true)]
+    /// Exponents that functions may have of a parameter, instead of 0 to 3 by quarters, thirds and 4/5, and above 3 where values grow
+    /// faster; their negatives are tried where values fall, and 0 is always among them.
+    #[arg(long, value_delimiter = ',', value_name = "1/3,1,4", value_parser = parse_exponent, allow_hyphen_values = true)]
     pub exponents: Vec<Exponent>,
-    /// Exponents that functions may have of a parameter's binary logarithm, instead of 0, 1 and 2; 0 is always among them.
+    /// Exponents that functions may have of a parameter's binary logarithm, instead of 0, 1 and 2; 0 is always among them. Exponents of
+    /// the parameter above 3 are tried only where --exponents has them, then.
     #[arg(long, value_delimiter = ',', value_name = "0,1", value_parser = clap::value_parser!(i32).range(0..=MOST_OF_LOG), allow_negative_numbers = true)]
     pub log_exponents: Vec<i32>,
     #[command(flatten)]
@@ -397,7 +398,7 @@ Examples:
   poise model study.runs -v                 also the runners-up and their errors
   poise model study.runs --metric visits    how often call paths are called
   poise model kripke.txt --method extra-p   functions as Extra-P chooses them
-  poise model kripke.txt --exponents 0,1,2  functions of these powers alone")]
+  poise model kripke.txt --exponents 0,1,2  these powers, and logarithms")]
 pub struct ModelArgs {
     /// Only models of this metric, such as time or bytes_sent; by default all, of which people are shown time.
     #[arg(long, value_name = "NAME")]
@@ -671,29 +672,36 @@ pub fn parse_assignments(text: &str) -> Result<Assignments, String> {
     text.split(',').map(parse_assignment).collect::<Result<_, _>>().map(Assignments)
 }
 
-/// Exponents are of this size at most, and fractions of such numbers: others are mistyped.
+/// Larger exponents, and fractions with larger denominators, are taken for mistyped.
 const LARGEST_EXPONENT: i32 = 10;
 const LARGEST_DENOMINATOR: i32 = 60;
 
 /// An exponent of a parameter: a whole number, a fraction or a decimal number.
 pub fn parse_exponent(text: &str) -> Result<Exponent, String> {
     let text = text.trim();
-    let exact = match text.split_once('.') {
-        None => text.parse().ok(),
-        // Of more digits the fraction is none that anybody means.
-        Some((whole, digits)) if (1..=2).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
-            let hundredths = digits.parse::<i32>().ok().map(|d| if digits.len() == 1 { 10 * d } else { d });
-            let whole = if whole.is_empty() { Some(0) } else { whole.parse::<u16>().ok().map(i32::from) };
-            whole.zip(hundredths).map(|(whole, hundredths)| Exponent::new(100 * whole + hundredths, 100))
-        }
-        Some(_) => None,
-    };
-    let exact: Exponent = exact.ok_or("give whole numbers or fractions, such as 0,1/3,1/2,1,4")?;
-    if exact < Exponent::from_integer(0) {
+    if text.starts_with('-') {
         return Err("give exponents from 0 on: their negatives are tried where values fall".into());
     }
+    let number = |digits: &str| digits.parse::<u16>().ok().map(i32::from);
+    let fraction = |(over, under): (Option<i32>, i32)| Some(Exponent::new(over?, under)).filter(|_| under != 0);
+    let exact = match (text.split_once('/'), text.split_once('.')) {
+        (Some((over, under)), None) => {
+            number(under).filter(|under| *under > 0).and_then(|under| fraction((number(over), under)))
+        }
+        // Of more digits the fraction is none that anybody means.
+        (None, Some((whole, digits))) if (1..=2).contains(&digits.len()) => {
+            let whole = if whole.is_empty() { Some(0) } else { number(whole) };
+            let under = if digits.len() == 1 { 10 } else { 100 };
+            fraction((whole.zip(number(digits)).map(|(whole, digits)| whole * under + digits), under))
+        }
+        (None, None) => fraction((number(text), 1)),
+        _ => None,
+    };
+    let exact = exact.ok_or("give whole numbers or fractions, such as 0,1/3,1/2,1,4")?;
     if exact > Exponent::from_integer(LARGEST_EXPONENT) || *exact.denom() > LARGEST_DENOMINATOR {
-        return Err(format!("exponents are at most {LARGEST_EXPONENT}, of denominators up to {LARGEST_DENOMINATOR}"));
+        return Err(format!(
+            "exponents are at most {LARGEST_EXPONENT}, and fractions of at most {LARGEST_DENOMINATOR}th parts: write 1/3 for 0.33"
+        ));
     }
     Ok(exact)
 }

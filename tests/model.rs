@@ -67,9 +67,15 @@ fn exponents_are_those_that_the_user_gives() {
     assert_eq!(growth(&["fifth.txt", "--exponents", "1,0.4"]), ("2/5".into(), 0.into()));
     assert_eq!(growth(&["log.txt"]), ("1".into(), 1.into()));
     assert_eq!(growth(&["log.txt", "--log-exponents", "0"]).1, 0);
-    for arguments in [&["--exponents", "1/0"], &["--exponents", "-1"], &["--log-exponents", "7"]] {
-        let outcome = world.poise(["model", "log.txt"].iter().chain(arguments)).status(2);
-        assert!(outcome.stderr.contains(arguments[1]), "{}", outcome.stderr);
+    for (option, value, said) in [
+        ("--exponents", "1/0", "such as 0,1/3,1/2,1,4"),
+        ("--exponents", "-1/2", "from 0 on"),
+        ("--exponents", "-0.5", "from 0 on"),
+        ("--log-exponents", "7", "not in 0..=6"),
+        ("--log-exponents", "-1", "not in 0..=6"),
+    ] {
+        let outcome = world.poise(["model", "log.txt", option, value]).status(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     }
     let outcome = world.poise(["model", "log.txt", "--exponents", "1", "--method", "extra-p"]).status(2);
     assert!(outcome.stderr.contains("leave out --exponents"), "{}", outcome.stderr);
@@ -90,23 +96,6 @@ fn predictions_are_the_function_and_lie_in_their_intervals() {
     assert!((number("value") - 3202.0).abs() < 1e-3, "{solve}");
     assert!(number("lower") <= number("value") && number("value") <= number("upper"));
     assert_eq!(solve["at"], serde_json::json!({"p": 4096, "n": 100}));
-}
-
-/// A number of neighbours may be none, of ranks it may not.
-#[test]
-fn predictions_at_zero_are_possible_where_it_was_measured() {
-    let world = with_input();
-    let data: String = [0, 1, 2, 4, 8].map(|n| format!("DATA {}\n", 3 + 2 * n)).concat();
-    world.write("zero.txt", &format!("PARAMETER n\nPOINTS 0 1 2 4 8\nREGION r\nMETRIC time\n{data}"));
-    let at_zero = json(&world.poise(["predict", "zero.txt", "--at", "n=0", "--format", "json"]).status(0));
-    assert!((at_zero["predictions"][0]["value"].as_f64().unwrap() - 3.0).abs() < 1e-9, "{at_zero}");
-    for (input, at, said) in [
-        ("zero.txt", "n=-1", "parameters are positive."),
-        ("times.txt", "p=0,n=10", "Zero is possible where it was measured."),
-    ] {
-        let outcome = world.poise(["predict", input, "--at", at]).status(2);
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    }
 }
 
 #[test]

@@ -154,6 +154,8 @@ struct Effort {
     apart_at_one: Option<usize>,
     /// Where no exact function was found and parameters with two values change the count: another one, and what is not known of it.
     of_two_values: Option<(Found, Warning)>,
+    /// Where no function comes near the count: its model as that of a noisy measurement, if this comes much closer, and the function.
+    like_noise: Option<(Model, Found)>,
 }
 
 impl Effort {
@@ -162,7 +164,8 @@ impl Effort {
     fn shape(&self) -> Option<&Found> {
         let cannot_fall = |f: &&Found| f.constant >= 0.0 && f.terms.iter().all(|t| t.1 >= 0.0);
         let best = self.found.first().filter(|f| f.is_explained());
-        let others = self.of_two_values.iter().map(|(found, _)| found).chain(&self.found);
+        let of_two_values = self.of_two_values.iter().map(|(found, _)| found);
+        let others = of_two_values.chain(self.like_noise.iter().map(|(_, found)| found)).chain(&self.found);
         best.or_else(|| others.into_iter().find(cannot_fall))
     }
 }
@@ -479,12 +482,19 @@ impl<'a> Fitter<'a> {
         whole: &Model,
         workspace: &mut Workspace,
     ) -> Option<Model> {
-        let residual = effort.found.first().map(|f| f.residual);
-        if residual.is_some_and(|r| r <= segments::ROUNDED) {
-            return None;
+        if let Some((model, _)) = &effort.like_noise {
+            let mut model = model.clone();
+            let nearest = effort
+                .found
+                .first()
+                .map_or("near it".into(), |f| format!("closer to it than {:.1} %", 100.0 * f.residual));
+            let said = format!("No function of counts comes {nearest}, so it is modelled like a noisy measurement.");
+            model.warnings.push(warning(warning::EFFORT_INEXACT, said));
+            return Some(model);
         }
         let two = self.parameters_of_two_values(data);
-        if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
+        let is_inexact = effort.found.first().is_none_or(|found| found.residual > segments::ROUNDED);
+        if two.is_empty() || !is_inexact {
             return None;
         }
         let data = &*self.without_first_value(data, workspace);
@@ -494,22 +504,31 @@ impl<'a> Fitter<'a> {
             model.warnings.push(warning);
             return Some(model);
         }
-        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
-        // Its noise is taken for that of a time: fitted through the middle, such a model would be preferred to the functions of
-        // rounded bounds that counts have.
-        let mut model = self.searched_count(data, Some(&Pooled::default()), workspace);
-        model.warnings.push(match residual {
-            Some(residual) if two.is_empty() => warning(
-                warning::EFFORT_INEXACT,
-                format!(
-                    "No function that the search found comes closer to the count than {:.1} %, so it is modelled like a noisy \
-                     measurement.",
-                    100.0 * residual
-                ),
-            ),
-            _ => self.two_values_warning(&two),
-        });
-        is_closer(&model).then_some(model)
+        let mut model = self.noisy_count(data, workspace);
+        model.warnings.push(self.two_values_warning(&two));
+        (deviation(&model, data) < MUCH_CLOSER * deviation(whole, data)).then_some(model)
+    }
+
+    /// The model of a count near which none of the functions `found` comes, and its function, where the search of times comes much closer.
+    fn count_like_noise(&self, data: &Data<'a>, found: &[Found], workspace: &mut Workspace) -> Option<(Model, Found)> {
+        let is_near = found.first().is_some_and(|found| found.residual <= BEYOND_ROUNDING);
+        if is_near || !self.parameters_of_two_values(data).is_empty() {
+            return None;
+        }
+        let data = &*self.without_first_value(data, workspace);
+        let whole = count_model(self.experiment, data, data.series.metric, found, 0);
+        let model = self.noisy_count(data, workspace);
+        let residual = deviation(&model, data);
+        let terms = model.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
+        let score = found.first().map_or(0.0, |found| found.score);
+        let function = Found { constant: model.constant, terms, residual, exact: false, score };
+        (residual < MUCH_CLOSER * deviation(&whole, data)).then_some((model, function))
+    }
+
+    /// The model of a count as that of a time. Its noise is taken for that of a time: fitted through the middle, such a model would be
+    /// preferred to the functions of rounded bounds that counts have.
+    fn noisy_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
+        self.searched_count(data, Some(&Pooled::default()), workspace)
     }
 
     /// The model of a time whose shape is searched in the times.
@@ -730,12 +749,21 @@ impl<'a> Fitter<'a> {
                 && best.is_none_or(|best| !best.exact || best.coefficients() > 1)
                 && let Some((parameter, found)) = self.function_beyond_one(data, best, workspace)
             {
-                return Effort { found, stages: None, repeats, apart_at_one: Some(parameter), of_two_values: None };
+                return Effort {
+                    found,
+                    stages: None,
+                    repeats,
+                    apart_at_one: Some(parameter),
+                    of_two_values: None,
+                    like_noise: None,
+                };
             }
             let is_inexact = best.is_none_or(|best| best.residual > segments::ROUNDED);
             let of_two_values =
                 (repeats && is_inexact).then(|| self.count_of_two_values(data, best, workspace)).flatten();
-            Effort { found, stages, repeats, apart_at_one: None, of_two_values }
+            let is_like_noise = repeats && is_inexact && of_two_values.is_none();
+            let like_noise = is_like_noise.then(|| self.count_like_noise(data, &found, workspace)).flatten();
+            Effort { found, stages, repeats, apart_at_one: None, of_two_values, like_noise }
         })
     }
 

@@ -424,6 +424,9 @@ mod tests {
         let lines = &Lines::of(&points);
         let fourth = values(|_, p, n| p * n.powi(4));
         assert_eq!([3.9, 4.1].map(|most| grows_beyond(lines, &fourth, most)), [0b10, 0]);
+        // Along n two lines of four are steep, then one.
+        let steep = |rows: usize| values(|i, _, n| if i / 5 < rows { n.powi(4) } else { n });
+        assert_eq!([2, 1].map(|rows| grows_beyond(lines, &steep(rows), 3.0) & 0b10), [0b10, 0]);
     }
 
     /// Noise that comes again along a parameter has as low a rank as a sum of products, and is rougher.

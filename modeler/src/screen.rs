@@ -163,8 +163,8 @@ impl Axis {
 }
 
 wide! {
-    /// What each of some factors, of which `values` has those of every level, leaves of a function beside a constant: of the square sum, relative
-    /// to the weights of the levels; infinite where the function does not rise with the factor. `part` has the function by level, and the weights.
+    /// What each of some factors, of which `values` has those of every level, leaves beside a constant of the weighted square sum of a function;
+    /// infinite where the function does not rise with the factor. `part` has the function by level, and the weights.
     fn left_beside(values: &[[f64; PAD]], part: &[(f64, f64)]) -> [f64; PAD] {
         let (mut weights, mut of_part, mut spread) = (0.0, 0.0, 0.0);
         for (value, weight) in part {

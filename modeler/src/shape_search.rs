@@ -256,9 +256,17 @@ impl Search<'_> {
         let worst = sums.first().map_or(0.0, |best| best.score) + WORTH_FITTING;
         sums.truncate(sums.partition_point(|s| s.score <= worst).max(ALWAYS_FITTED));
         let mut candidates = Vec::with_capacity(sums.len());
-        w.weights.clear();
-        w.weights.extend_from_slice(self.weights);
-        candidates.extend(sums.iter().filter_map(|s| self.candidate(s, w)));
+        // Sums that are about as near have about the same values: the weights of the first that is accepted are where the others begin.
+        let mut begin: SmallVec<[f64; 32]> = SmallVec::from_slice(self.weights);
+        for sum in &sums {
+            w.weights.clear();
+            w.weights.extend_from_slice(if sum.score <= worst { &begin } else { self.weights });
+            let candidate = self.candidate(sum, w);
+            if candidates.is_empty() && candidate.is_some() {
+                begin.copy_from_slice(&w.weights);
+            }
+            candidates.extend(candidate);
+        }
         candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
         candidates
     }
@@ -555,8 +563,7 @@ impl Search<'_> {
         coefficients * self.coefficient_price + COMPLEXITY_PRICE * complexity
     }
 
-    /// Fits a sum relative to its own values and leaves points out. It begins with the weights of the one before, whose values are about
-    /// the same.
+    /// Fits a sum relative to its own values, beginning with the weights of the workspace, and leaves points out.
     fn candidate(&self, sum: &Sum, w: &mut Workspace) -> Option<Candidate> {
         let n = self.y.len();
         let floor = 1e-3 * self.y.iter().sum::<f64>() / n as f64;

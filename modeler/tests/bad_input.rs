@@ -181,7 +181,9 @@ fn negative_values_and_times_of_zero_are_told_with_their_place() {
     // Of a list of repetitions the one, and of a line with escapes, which the general parser reads.
     let list = r#"{"params":{"p":2},"metric":"value","value": [1, -3]}"#;
     let escaped = r#"{"params":{"p":2},"metric":"\"value\":","value":[-3,1]}"#;
-    for (input, place) in [(list, "input:1:49"), (escaped, "input:1:50")] {
+    // A parameter may have the name, too.
+    let named = r#"{"params":{"value":2},"value":-3}"#;
+    for (input, place) in [(list, "input:1:49"), (escaped, "input:1:50"), (named, "input:1:31")] {
         let told = told(input.to_owned());
         assert!(told[0].starts_with(&format!("{place}: A value is negative")), "{told:?}");
     }

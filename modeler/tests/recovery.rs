@@ -854,3 +854,37 @@ fn a_time_at_one_rank_is_not_left_out_of_an_operations_cost() {
     let at_one = the_model(&fits, &experiment, "time").at(&[1.0, 600.0]);
     assert!((0.3..2.1).contains(&at_one), "measured from 0.3 to 2.1 s: {at_one}");
 }
+
+/// Counts that vary by chance, as of iterations until something converges, have no function; times that follow them grow as they do.
+#[test]
+fn times_follow_counts_that_no_function_gives() {
+    let line = |x: [f64; 2], metric: &str, value: f64| {
+        let [p, n] = x;
+        format!(r#"{{"params":{{"p":{p},"n":{n}}},"callpath":"f","metric":"{metric}","value":{value}}}"#) + "\n"
+    };
+    let models = |points: &[([f64; 2], f64)]| {
+        let text: String = points
+            .iter()
+            .flat_map(|(x, count)| [line(*x, "basic_blocks", *count), line(*x, "time", 1e-3 * count)])
+            .collect();
+        let input = modeler::formats::read_bytes("lines.jsonl", text.into(), &Default::default()).unwrap();
+        modeler::fit(&input.experiment, &modeler::Options::default()).models
+    };
+    // 100000/p, 2 % more or less.
+    let falling = [(2.0, 51_000.0), (4.0, 24_500.0), (8.0, 12_750.0), (16.0, 6_125.0)].map(|(p, y)| ([p, 100.0], y));
+    let [count, time] = &models(&falling)[..] else { panic!("two models") };
+    for (model, scale) in [(count, 1.0), (time, 1e-3)] {
+        assert_eq!(model.growth[0].exponent, (-1).into(), "{model:?}");
+        assert!((model.at(&[32.0, 100.0]) / (scale * 3125.0) - 1.0).abs() < 0.05, "{model:?}");
+        assert!(model.warnings.iter().any(|warning| warning.code == "W007"), "{:?}", model.warnings);
+    }
+    // Steps of 1 to 3.3 that no function follows.
+    let counts = [(2.0, 1.0), (4.0, 3.3), (8.0, 4.4), (16.0, 13.0), (32.0, 16.0)];
+    let steps: Vec<([f64; 2], f64)> =
+        counts.iter().flat_map(|&(p, y)| [100.0, 200.0, 300.0, 400.0, 500.0].map(|n| ([p, n], 1e3 * n * y))).collect();
+    let [_, time] = &models(&steps)[..] else { panic!("two models") };
+    for (x, count) in &steps {
+        let ratio = time.at(x) / (1e-3 * count);
+        assert!((0.5..2.0).contains(&ratio), "{x:?}: {ratio}, {time:?}");
+    }
+}

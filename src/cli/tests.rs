@@ -56,8 +56,13 @@ fn exponents_are_read_as_typed() {
         ("0.333", "such as"),
         ("1.-5", "such as"),
         ("-1", "from 0 on"),
+        ("-1/2", "from 0 on"),
+        ("-0.5", "from 0 on"),
         ("11", "at most 10"),
-        ("1/61", "denominators up to 60"),
+        ("1/61", "60th parts"),
+        ("0.33", "write 1/3 for 0.33"),
+        ("1/-2147483648", "such as"),
+        ("1/2/3", "such as"),
         ("99999999999", "such as"),
     ] {
         assert!(parse_exponent(text).unwrap_err().contains(said), "{text}");

@@ -365,17 +365,8 @@ pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments)
             return Err(Error::Usage(format!("{option} gives {name} twice.")));
         }
     }
-    let is_measured = |name: &String, value: f64| {
-        let parameter = experiment.parameters.iter().position(|parameter| parameter == name);
-        experiment.points.iter().any(|point| parameter.is_some_and(|l| point[l] == value))
-    };
-    // Zero is one of a few parameters' values, as a number of neighbours; models of these have nothing that is none there.
-    let is_possible = |name: &String, value: f64| value > 0.0 || value == 0.0 && is_measured(name, value);
-    if let Some((name, value)) = given.0.iter().find(|(name, value)| !is_possible(name, *value)) {
-        let of_zero = if *value == 0.0 { " Zero is possible where it was measured." } else { "" };
-        return Err(Error::Usage(format!(
-            "{option} gives {name} the value {value}; parameters are positive.{of_zero}"
-        )));
+    if let Some((name, value)) = given.0.iter().find(|(_, value)| *value <= 0.0) {
+        return Err(Error::Usage(format!("{option} gives {name} the value {value}; parameters are positive.")));
     }
     let value = |parameter: &String| given.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
     Ok(experiment.parameters.iter().map(value).collect())

@@ -17,11 +17,11 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, evaluates, prints.
 pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
+    let options = input::options(&arguments.fitted.fit)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
-    let options = input::options(&arguments.fitted.fit)?;
     let fits = input::of_metric(&experiment, input::fit(&experiment, &options, ranks)?, asked);
     if fits.models.is_empty() {
         return Err(input::nothing_modelled(&fits.skipped));

@@ -151,7 +151,14 @@ impl<'a> Fitter<'a> {
         let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
         let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
         Some((
-            Effort { found, stages: None, repeats: data.repeats_exactly(), apart_at_one: None, of_two_values: None },
+            Effort {
+                found,
+                stages: None,
+                repeats: data.repeats_exactly(),
+                apart_at_one: None,
+                of_two_values: None,
+                like_noise: None,
+            },
             data.series.metric,
             data.layout,
         ))
@@ -236,7 +243,7 @@ fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
     } else if let Some((_, inexact)) = effort.of_two_values.as_ref().filter(|(found, _)| Some(found) == effort.shape())
     {
         warnings.push(warning(inexact.code, format!("Of the {what}: {}", inexact.message)));
-    } else if let Some(found) = effort.found.first().filter(|f| !f.is_explained()) {
+    } else if let Some(found) = effort.shape().or(effort.found.first()).filter(|f| !f.is_explained()) {
         let percent = 100.0 * found.residual;
         warnings.push(warning(
             warning::EFFORT_INEXACT,

@@ -252,19 +252,30 @@ impl Lines<'_> {
 fn column_of_value(line: &[u8], index: usize) -> usize {
     let blank =
         |from: usize| line[from..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'[').count();
-    let mut at = 0;
-    while let Some(start) = line[at..].iter().position(|byte| *byte == b'"').map(|found| at + found + 1) {
-        let mut end = start;
-        while end < line.len() && line[end] != b'"' {
-            end += if line[end] == b'\\' { 2 } else { 1 };
-        }
-        at = (end + 1).min(line.len());
-        let colon = at + blank(at);
-        if line.get(start..end) == Some(b"value") && line.get(colon) == Some(&b':') {
-            let first = colon + 1 + blank(colon + 1);
-            let ends = line[first..].iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| first + i + 1);
-            let of_index = [first].into_iter().chain(ends).nth(index).unwrap_or(first);
-            return of_index + blank(of_index) + 1;
+    let (mut at, mut depth) = (0, 0);
+    while at < line.len() {
+        let byte = line[at];
+        at += 1;
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b'"' => {
+                let start = at;
+                while at < line.len() && line[at] != b'"' {
+                    at += if line[at] == b'\\' { 2 } else { 1 };
+                }
+                let is_value = depth == 1 && line.get(start..at) == Some(b"value");
+                at = (at + 1).min(line.len());
+                let colon = at + blank(at);
+                if is_value && line.get(colon) == Some(&b':') {
+                    let first = colon + 1 + blank(colon + 1);
+                    let ends =
+                        line[first..].iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| first + i + 1);
+                    let of_index = [first].into_iter().chain(ends).nth(index).unwrap_or(first);
+                    return of_index + blank(of_index) + 1;
+                }
+            }
+            _ => {}
         }
     }
     1

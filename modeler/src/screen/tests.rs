@@ -82,3 +82,30 @@ fn the_best_are_those_found_one_by_one_whatever_the_units_and_the_noise() {
         }
     }
 }
+
+/// The factor closest to a function is the one that least squares say, with a constant, whatever the function and the weights.
+#[test]
+fn the_closest_factor_is_that_of_least_squares() {
+    let rng = &mut StdRng::seed_from_u64(31);
+    let points: Vec<[f64; 1]> = [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| [p]).to_vec();
+    let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+    let axis = Axis::new(&points, 0, &ExponentSets::default(), true);
+    let mut some = 0;
+    for _ in 0..200 {
+        let part: Vec<(f64, f64)> =
+            (0..5).map(|_| (rng.random_range(-3.0..3.0), rng.random_range(0.1..10.0))).collect();
+        let roots: Vec<f64> = part.iter().map(|p| p.1.sqrt()).collect();
+        let data: Vec<f64> = part.iter().zip(&roots).map(|(p, root)| p.0 * root).collect();
+        let left = |j: usize| {
+            let factor: Vec<f64> = roots.iter().enumerate().map(|(i, root)| axis.at(i, j) * root).collect();
+            let columns = [roots.clone(), factor];
+            let c = least_squares(&columns, &data);
+            let left = residual(&columns, &data, &c);
+            (c[1] > 0.0).then(|| (dot(&left, &left) * axis.costs[j], j))
+        };
+        let expected = (1..axis.factors.len()).filter_map(left).min_by(|a, b| a.0.total_cmp(&b.0)).map(|found| found.1);
+        assert_eq!(axis.closest(&part), expected, "{part:?}");
+        some += usize::from(expected.is_some());
+    }
+    assert!(some > 150, "{some}");
+}
