@@ -308,7 +308,7 @@ pub struct FitArgs {
     pub seed: SeedArgs,
 }
 
-/// Functions with higher powers of a logarithm say nothing that powers do not.
+/// Higher powers of a logarithm are taken for mistyped.
 const MOST_OF_LOG: i64 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -682,21 +682,22 @@ pub fn parse_exponent(text: &str) -> Result<Exponent, String> {
     if text.starts_with('-') {
         return Err("give exponents from 0 on: their negatives are tried where values fall".into());
     }
-    let number = |digits: &str| digits.parse::<u16>().ok().map(i32::from);
-    let fraction = |(over, under): (Option<i32>, i32)| Some(Exponent::new(over?, under)).filter(|_| under != 0);
-    let exact = match (text.split_once('/'), text.split_once('.')) {
-        (Some((over, under)), None) => {
-            number(under).filter(|under| *under > 0).and_then(|under| fraction((number(over), under)))
-        }
+    let number = |digits: &str| {
+        let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u16>().ok().filter(|_| are_digits).map(i32::from)
+    };
+    let (over, under) = match (text.split_once('/'), text.split_once('.')) {
+        (Some((over, under)), None) => (number(over), number(under)),
         // Of more digits the fraction is none that anybody means.
         (None, Some((whole, digits))) if (1..=2).contains(&digits.len()) => {
             let whole = if whole.is_empty() { Some(0) } else { number(whole) };
             let under = if digits.len() == 1 { 10 } else { 100 };
-            fraction((whole.zip(number(digits)).map(|(whole, digits)| whole * under + digits), under))
+            (whole.zip(number(digits)).map(|(whole, digits)| whole * under + digits), Some(under))
         }
-        (None, None) => fraction((number(text), 1)),
-        _ => None,
+        (None, None) => (number(text), Some(1)),
+        _ => (None, None),
     };
+    let exact = over.zip(under).filter(|(_, under)| *under > 0).map(|(over, under)| Exponent::new(over, under));
     let exact = exact.ok_or("give whole numbers or fractions, such as 0,1/3,1/2,1,4")?;
     if exact > Exponent::from_integer(LARGEST_EXPONENT) || *exact.denom() > LARGEST_DENOMINATOR {
         return Err(format!(

@@ -413,9 +413,6 @@ const INLINED: &str = r#"
 /// Fewer basic blocks than the first loop of `main` executes.
 const IDLE: u64 = 4096;
 
-/// More basic blocks than that loop executes.
-const FIRST_LOOP: u64 = 8192;
-
 /// Of the 20 ms that it sleeps, all but a bin at either end.
 const LEAST_SLEPT: u64 = 18_000_000;
 
@@ -429,23 +426,32 @@ fn inlined_functions_have_their_phases_and_their_time() {
         let arguments = [compiler, "-O2", "-g", "-x", language, "inlined.c", "-o", compiler];
         outcome(world.command("poise", arguments).output().unwrap()).status(0);
         for by in ["effort", "time"] {
-            let kept = format!("{compiler}-{by}");
             let width = if by == "time" { "800000" } else { "80000" };
-            let options = ["phases", "--format", "json", "--by", by, "--width", width, "--keep", &kept, "--"];
             let program = format!("./{compiler}");
-            let done = world.poise([&options[..], &[&program, "2000", "3"]].concat()).status(0);
-            let found: Value = serde_json::from_str(&done.stdout).unwrap();
+            let measured = |time: usize| -> (String, Value) {
+                let kept = format!("{compiler}-{by}-{time}");
+                let options = ["phases", "--format", "json", "--by", by, "--width", width, "--keep", &kept, "--"];
+                let done = world.poise([&options[..], &[&program, "2000", "3"]].concat()).status(0);
+                (kept, serde_json::from_str(&done.stdout).unwrap())
+            };
+            // A machine that keeps the program from running within the first loop of main makes a phase of that, which is none of the nine.
+            let is_disturbed = |found: &Value| {
+                let first = &found["timelines"][0]["phases"][0];
+                let function = &found["functions"][first["function"].as_u64().unwrap() as usize];
+                by == "time" && function["name"] == "main" && first["basic_blocks"].as_u64().unwrap() >= IDLE
+            };
+            let (kept, found) =
+                (0..2).map(measured).find(|(_, found)| !is_disturbed(found)).unwrap_or_else(|| measured(2));
             let timeline = &found["timelines"][0];
             let functions = found["functions"].as_array().unwrap();
             let name = |phase: &Value| functions[phase["function"].as_u64().unwrap() as usize]["name"].clone();
             // The program sleeps at its end, and may be kept from running before its first function: by time that is a phase of main, in
-            // which main executes next to nothing, or its first loop where it is kept within that. By effort there is no such phase.
-            let all_phases = timeline["phases"].as_array().unwrap();
+            // which main executes next to nothing. By effort there is no such phase.
             let is_idle = |phase: &&Value| {
-                let most = if *phase == &all_phases[0] { IDLE + FIRST_LOOP } else { IDLE };
-                by == "time" && phase["basic_blocks"].as_u64().unwrap() < most && name(phase) == "main"
+                by == "time" && phase["basic_blocks"].as_u64().unwrap() < IDLE && name(phase) == "main"
             };
-            let (idle, phases): (Vec<&Value>, Vec<&Value>) = all_phases.iter().partition(is_idle);
+            let (idle, phases): (Vec<&Value>, Vec<&Value>) =
+                timeline["phases"].as_array().unwrap().iter().partition(is_idle);
             let slept: u64 = idle.iter().map(|phase| phase["time_ns"].as_u64().unwrap()).sum();
             assert!(by == "effort" || slept > LEAST_SLEPT, "{kept}: {slept} ns in main");
             let order: Vec<String> = phases.iter().map(|phase| name(phase).as_str().unwrap().to_owned()).collect();

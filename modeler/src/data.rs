@@ -279,10 +279,8 @@ impl<'a> Data<'a> {
     /// is relative, but less where so few values of one parameter do not show whether the residuals are noise, or show
     /// little noise. What is off there is the function, which is then to be right where it goes on.
     pub fn weight_power(&self) -> f64 {
-        let parameters = self.points.first().map_or(0, |x| x.len());
-        let varies = |l: &usize| self.points.iter().any(|x| x[*l] != self.points[0][*l]);
         let n = self.points.len();
-        if (0..parameters).filter(varies).count() != 1 || n > FEW.1 {
+        if self.lines.varying() != 1 || n > FEW.1 {
             return 1.0;
         }
         if n <= FEW.0 || self.relative_noise().is_none_or(|noise| noise < LITTLE_NOISE) { TRUSTING_LARGE } else { 1.0 }

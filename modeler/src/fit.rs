@@ -142,7 +142,7 @@ pub fn fit(experiment: &Experiment, options: &Options) -> Fits {
 }
 
 /// A series' counts and the function found behind them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Effort {
     /// Candidates, best first.
     found: Vec<Found>,
@@ -484,11 +484,10 @@ impl<'a> Fitter<'a> {
     ) -> Option<Model> {
         if let Some((model, _)) = &effort.like_noise {
             let mut model = model.clone();
-            let nearest = effort
-                .found
-                .first()
-                .map_or("near it".into(), |f| format!("closer to it than {:.1} %", 100.0 * f.residual));
-            let said = format!("No function of counts comes {nearest}, so it is modelled like a noisy measurement.");
+            let said = format!(
+                "No function of counts comes closer to it than {:.1} %, so it is modelled like a noisy measurement.",
+                100.0 * effort.found[0].residual
+            );
             model.warnings.push(warning(warning::EFFORT_INEXACT, said));
             return Some(model);
         }
@@ -511,8 +510,8 @@ impl<'a> Fitter<'a> {
 
     /// The model of a count near which none of the functions `found` comes, and its function, where the search of times comes much closer.
     fn count_like_noise(&self, data: &Data<'a>, found: &[Found], workspace: &mut Workspace) -> Option<(Model, Found)> {
-        let is_near = found.first().is_some_and(|found| found.residual <= BEYOND_ROUNDING);
-        if is_near || !self.parameters_of_two_values(data).is_empty() {
+        let best = found.first().filter(|best| best.residual > BEYOND_ROUNDING)?;
+        if !self.parameters_of_two_values(data).is_empty() {
             return None;
         }
         let data = &*self.without_first_value(data, workspace);
@@ -520,8 +519,7 @@ impl<'a> Fitter<'a> {
         let model = self.noisy_count(data, workspace);
         let residual = deviation(&model, data);
         let terms = model.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
-        let score = found.first().map_or(0.0, |found| found.score);
-        let function = Found { constant: model.constant, terms, residual, exact: false, score };
+        let function = Found { constant: model.constant, terms, residual, exact: false, score: best.score };
         (residual < MUCH_CLOSER * deviation(&whole, data)).then_some((model, function))
     }
 
@@ -749,14 +747,7 @@ impl<'a> Fitter<'a> {
                 && best.is_none_or(|best| !best.exact || best.coefficients() > 1)
                 && let Some((parameter, found)) = self.function_beyond_one(data, best, workspace)
             {
-                return Effort {
-                    found,
-                    stages: None,
-                    repeats,
-                    apart_at_one: Some(parameter),
-                    of_two_values: None,
-                    like_noise: None,
-                };
+                return Effort { found, repeats, apart_at_one: Some(parameter), ..Effort::default() };
             }
             let is_inexact = best.is_none_or(|best| best.residual > segments::ROUNDED);
             let of_two_values =

@@ -189,7 +189,7 @@ wide! {
                 covariances[j] += weight * off * (value - of_part);
             }
         }
-        let mut left = [f64::INFINITY; PAD];
+        let mut left = [0.0; PAD];
         for j in 0..PAD {
             // What is left of rounding tells nothing apart.
             let some = (spread - covariances[j] * covariances[j] / variances[j]).max(1e-12 * spread);

@@ -644,3 +644,21 @@ impl Search<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_kept_once_where_its_lower_criterion_places_it() {
+        let sum = |head: u32, score: f64| Sum {
+            constant: true,
+            products: [Some(Product { head, lane: 0 }), None],
+            mean: 0.0,
+            score,
+        };
+        let mut sums = Vec::new();
+        sort_in(&mut sums, [sum(1, 5.0), sum(2, 3.0), sum(3, 4.0), sum(1, 6.0), sum(3, 2.0), sum(4, 5.0)]);
+        assert_eq!(sums, [sum(3, 2.0), sum(2, 3.0), sum(1, 5.0), sum(4, 5.0)]);
+    }
+}

@@ -55,6 +55,7 @@ fn exponents_are_read_as_typed() {
         ("1/0", "such as"),
         ("0.333", "such as"),
         ("1.-5", "such as"),
+        ("1.+5", "such as"),
         ("-1", "from 0 on"),
         ("-1/2", "from 0 on"),
         ("-0.5", "from 0 on"),

@@ -150,18 +150,7 @@ impl<'a> Fitter<'a> {
     ) -> Option<(Effort, MetricId, usize)> {
         let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
         let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
-        Some((
-            Effort {
-                found,
-                stages: None,
-                repeats: data.repeats_exactly(),
-                apart_at_one: None,
-                of_two_values: None,
-                like_noise: None,
-            },
-            data.series.metric,
-            data.layout,
-        ))
+        Some((Effort { found, repeats: data.repeats_exactly(), ..Effort::default() }, data.series.metric, data.layout))
     }
 
     /// The most bytes that a rank of an open grid moves, and what one that has neighbours in all dimensions does. Where the grid

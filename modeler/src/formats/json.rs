@@ -57,16 +57,7 @@ pub(crate) struct Document<'a> {
 impl Document<'_> {
     /// Line and column of the value that `steps` lead to, or of the last one on the way that exists.
     pub fn place(&self, steps: &[Step]) -> Place {
-        let mut scanner = Scanner { bytes: self.text.as_bytes(), at: 0 };
-        scanner.skip_blanks();
-        let mut offset = scanner.at;
-        for step in steps {
-            if scanner.enter(*step).is_none() {
-                break;
-            }
-            offset = scanner.at;
-        }
-        let (line, column) = position(self.text.as_bytes(), offset);
+        let (line, column) = position(self.text.as_bytes(), offset(self.text.as_bytes(), steps));
         Place::at(self.name, line, column)
     }
 
@@ -82,6 +73,20 @@ impl Document<'_> {
             if e.is_eof() { error.cut_off() } else { error }
         })
     }
+}
+
+/// Where in a document the value begins that `steps` lead to, or the last one on the way that exists.
+pub(crate) fn offset(text: &[u8], steps: &[Step]) -> usize {
+    let mut scanner = Scanner { bytes: text, at: 0 };
+    scanner.skip_blanks();
+    let mut offset = scanner.at;
+    for step in steps {
+        if scanner.enter(*step).is_none() {
+            break;
+        }
+        offset = scanner.at;
+    }
+    offset
 }
 
 /// Walks through JSON text without understanding numbers. Nothing is returned where the text ends or makes no sense.

@@ -9,6 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 
 use super::collect::{Collector, Order, Quantity, loses_digits};
 use super::error::{IGNORED, Place, ReadError};
+use super::json::{self, Step};
 use super::plain_line::{self, Numbers, PlainLine, Template};
 use super::source::{self, RawLine, Source};
 use crate::experiment::{CallPathId, PointId};
@@ -248,37 +249,9 @@ impl Lines<'_> {
     }
 }
 
-/// The column, from one on, of the value with this index in a line that holds an object.
+/// The column, from one on, of the repetition with this index in a line that holds an object.
 fn column_of_value(line: &[u8], index: usize) -> usize {
-    let blank =
-        |from: usize| line[from..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'[').count();
-    let (mut at, mut depth) = (0, 0);
-    while at < line.len() {
-        let byte = line[at];
-        at += 1;
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            b'"' => {
-                let start = at;
-                while at < line.len() && line[at] != b'"' {
-                    at += if line[at] == b'\\' { 2 } else { 1 };
-                }
-                let is_value = depth == 1 && line.get(start..at) == Some(b"value");
-                at = (at + 1).min(line.len());
-                let colon = at + blank(at);
-                if is_value && line.get(colon) == Some(&b':') {
-                    let first = colon + 1 + blank(colon + 1);
-                    let ends =
-                        line[first..].iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| first + i + 1);
-                    let of_index = [first].into_iter().chain(ends).nth(index).unwrap_or(first);
-                    return of_index + blank(of_index) + 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    1
+    json::offset(line, &[Step::Key("value"), Step::Index(index)]) + 1
 }
 
 /// Replaces every `;` outside strings.
