@@ -9,17 +9,15 @@ use crate::linear::{least_squares, residual};
 const MOST: usize = 4;
 /// So many values beyond their coefficients agree at least.
 const SPARE: usize = 2;
-/// About so many sums of a constant and two candidates there are along a line, of which its factors are one.
-const OF_A_LINE: f64 = 5e3;
 /// Sums of a size that are tried at most.
 const MOST_TRIED: usize = 5000;
 
 /// The sum of fewest of these products that gives the values `y`, as constant and terms: of these one with fewest negative coefficients, and
-/// the simplest. The products are of factors that are chosen along so many lines; none where chance may do as much.
+/// the simplest. The products are of factors that were chosen from so many combinations; none where chance may do as much.
 pub(crate) fn smallest(
     points: &[&[f64]],
     y: &[f64],
-    (lines, products): (usize, &[Shape]),
+    (combinations, products): (f64, &[Shape]),
 ) -> Option<(f64, Vec<(Shape, f64)>)> {
     let weights = relative_weights(y);
     let weighted = |value: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..y.len()).map(|i| weights[i] * value(i)).collect() };
@@ -36,7 +34,7 @@ pub(crate) fn smallest(
         is_exact.then_some(((negative, complexity), chosen, c))
     };
     let most = MOST.min(y.len().saturating_sub(SPARE)).min(products.len());
-    let tried = |size: usize| OF_A_LINE.powi(lines as i32) * sets_of(products.len(), size) as f64;
+    let tried = |size: usize| combinations * sets_of(products.len(), size) as f64;
     let sizes = (1..=most)
         .take_while(|size| sets_of(products.len(), *size) <= MOST_TRIED)
         .filter(|size| line::is_no_accident(y.len() - size, line::span(y), tried(*size)));
@@ -82,14 +80,14 @@ mod tests {
         let points: Vec<&[f64]> = along_p.iter().chain(&along_n).map(|x| &x[..]).collect();
         let values = |f: fn(f64, f64) -> f64| -> Vec<f64> { points.iter().map(|x| f(x[0], x[1])).collect() };
         // On a cross `c + a/p + b n` gives these, too, with one coefficient more.
-        let (constant, terms) = smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), (2, &products)).unwrap();
+        let (constant, terms) = smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), (1e4, &products)).unwrap();
         assert_eq!(constant, 0.0);
         assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[2], &products[3]]);
         assert!((terms[0].1 - 3.0).abs() < 1e-9 && (terms[1].1 - 20.0).abs() < 1e-9);
-        let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 101.0 / p + n), (2, &products)).unwrap();
+        let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 101.0 / p + n), (1e4, &products)).unwrap();
         assert!((constant - 7.0).abs() < 1e-9);
         assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[1], &products[2]]);
-        assert!(smallest(&points, &values(|p, n| n * p), (2, &products)).is_none());
+        assert!(smallest(&points, &values(|p, n| n * p), (1e4, &products)).is_none());
     }
 
     /// Counters with noise, of few different values: sums of four of the products give them, and mean nothing.
@@ -108,7 +106,7 @@ mod tests {
             [[2.0, 100.0], [4.0, 100.0], [8.0, 100.0], [16.0, 100.0], [2.0, 200.0], [2.0, 400.0], [2.0, 800.0]];
         let points: Vec<&[f64]> = points.iter().map(|x| &x[..]).collect();
         let misses = [98.0, 96.0, 94.0, 92.0, 104.0, 106.0, 99.0];
-        assert!(smallest(&points, &misses, (2, &products)).is_none());
+        assert!(smallest(&points, &misses, (1e4, &products)).is_none());
     }
 
     #[test]

@@ -201,7 +201,8 @@ impl<'a> Fitter<'a> {
         let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect::<Vec<_>>();
         let lines = experiment.layouts.iter().map(|l| Arc::new(Lines::of(&points(&l.points)))).collect();
         let with = |sets: &ExponentSets| {
-            let of = |l: &Layout| Arc::new(Hypotheses::new(points(&l.points), sets));
+            let plain = Arc::default();
+            let of = |l: &Layout| Arc::new(Hypotheses::sharing(points(&l.points), sets, &plain));
             experiment.layouts.iter().map(of).collect()
         };
         let (hypotheses, byte_hypotheses) = (with(&options.exponents), with(&options.exponents.times_ranks()));
@@ -336,7 +337,7 @@ impl<'a> Fitter<'a> {
         let shared = if is_bytes { &self.byte_hypotheses[data.layout] } else { &self.hypotheses[data.layout] };
         let beyond = || roughness::grows_beyond(&data.lines, &data.medians, options::STEEPEST);
         let steep = if self.is_default { beyond() } else { 0 };
-        let build = |points| Arc::new(Hypotheses::with_steep(points, shared.sets(), steep));
+        let build = |points| Arc::new(shared.at(points, steep));
         if data.points.len() != shared.points.len() {
             return build(data.points.clone());
         }
@@ -441,11 +442,12 @@ impl<'a> Fitter<'a> {
         workspace: &mut Workspace,
     ) -> Option<shape_search::Candidate> {
         let (first, y) = (found.first()?, &data.medians);
-        if first.is_exact() || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
+        if first.is_exact() || !data.repeats_exactly() {
             return None;
         }
-        let mut functions = match hypotheses.smooth_function(y).or_else(|| hypotheses.exact_of_lines(y)) {
-            Some((constant, shapes)) => vec![effort::exact(constant, shapes)],
+        let of_grid = || hypotheses.may_be_exact(y, &data.lines).then(|| hypotheses.smooth_function(y));
+        let functions = match hypotheses.exact_of_lines(y).map(Some).or_else(of_grid)? {
+            Some((constant, terms)) => vec![effort::exact(constant, terms)],
             None if !hypotheses.is_worth_searching(y, &data.lines) => return None,
             None => {
                 let steps = hypotheses.steps(y);
@@ -454,12 +456,8 @@ impl<'a> Fitter<'a> {
                 effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
             }
         };
-        // What the arithmetic leaves of a constant is none.
-        let least = y.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
-        functions.iter_mut().filter(|f| f.constant.abs() < least).for_each(|f| f.constant = 0.0);
-        let is_it = |f: &&Found| f.is_never_negative() && f.differs_by(&data.points, y) < effort::EXPLAINS;
-        let exact = functions.iter().find(is_it)?;
-        let mut terms = priors::terms_of(exact, Role::Computation);
+        let exact = functions.into_iter().find_map(|found| without_noise(data, found))?;
+        let mut terms = priors::terms_of(&exact, Role::Computation);
         terms.retain(|term| !term.factors.is_empty());
         let (constant, fitted) = (exact.constant, y.clone());
         Some(shape_search::Candidate { constant, terms, fitted, left_out: 0.0, score: first.score })
@@ -533,11 +531,14 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        let data = &*self.without_first_value(data, workspace);
+        // Of what a plain sum gives exactly nothing is off, however much it bends.
+        let is_plain = self.is_plain(data);
+        let data = &*if is_plain { Cow::Borrowed(data) } else { self.without_first_value(data, workspace) };
+        let may_stray = is_one_sided && !is_plain;
         let data =
-            &*if is_one_sided { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
-        let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
-        let data = &*if is_one_sided { self.without_stray(data, workspace) } else { Cow::Borrowed(data) };
+            &*if may_stray { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
+        let data = &*if may_stray { data.with_lower_ends() } else { Cow::Borrowed(data) };
+        let data = &*if may_stray { self.without_stray(data, workspace) } else { Cow::Borrowed(data) };
         let mut searched = |data: &Data<'a>| {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);
@@ -549,6 +550,13 @@ impl<'a> Fitter<'a> {
         let cuts = segments::cuts(data).into_iter();
         let parts = cuts.map(|cut| (cut, searched(&cut.part(data, true)), searched(&cut.part(data, false)))).collect();
         segments::better(data, &whole, parts).unwrap_or(whole)
+    }
+
+    /// Whether sums of few factors along each parameter give the values exactly.
+    fn is_plain(&self, data: &Data<'a>) -> bool {
+        let found = || self.hypotheses(data).exact_of_lines(&data.medians);
+        let exact = || found().and_then(|(constant, terms)| without_noise(data, effort::exact(constant, terms)));
+        data.repeats_exactly() && exact().is_some()
     }
 
     /// The data without those at one rank that are far below all others, unless the function of all has the terms that the one of the others
@@ -860,6 +868,19 @@ impl<'a> Fitter<'a> {
         found.residual = found.differs_by(&hypotheses.points, y);
         Some(found)
     }
+}
+
+/// The function `found` where it gives the times of `data` exactly and is nowhere negative. Along one line nothing may be taken off: what grows
+/// from nothing there is seldom told from what begins later.
+fn without_noise(data: &Data, mut found: Found) -> Option<Found> {
+    // What the arithmetic leaves of a constant is none.
+    let least = data.medians.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
+    if found.constant.abs() < least {
+        found.constant = 0.0;
+    }
+    let adds = || found.constant >= 0.0 && found.terms.iter().all(|term| term.1 >= 0.0);
+    let may_be = found.is_never_negative() && (data.lines.varying() > 1 || adds());
+    (may_be && found.differs_by(&data.points, &data.medians) < effort::EXPLAINS).then_some(found)
 }
 
 /// Summands of a function beside what is zero at one rank.

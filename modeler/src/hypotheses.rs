@@ -7,6 +7,7 @@ use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::line;
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
+use crate::plain_sums::PlainSums;
 use crate::roughness::{self, Lines};
 use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
@@ -69,6 +70,7 @@ pub(crate) struct Hypotheses<'a> {
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
     /// By some of the points: see [`Self::among`].
     among: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
+    plain: Arc<PlainSums>,
 }
 
 /// The hypotheses in some of the varying parameters, or on some of the points.
@@ -89,15 +91,19 @@ impl Reduced<'_> {
 
 impl<'a> Hypotheses<'a> {
     pub fn new(points: Vec<&'a [f64]>, sets: &ExponentSets) -> Self {
-        Self::with_steep(points, sets, 0)
+        Self::sharing(points, sets, &Arc::default())
     }
 
-    /// The same where the parameters with bits in `steep` may have exponents beyond those of `sets`.
-    pub fn with_steep(points: Vec<&'a [f64]>, sets: &ExponentSets, steep: usize) -> Self {
-        let parameters = points.first().map_or(0, |x| x.len());
-        let varies = |l: &usize| points.iter().any(|x| x[*l] != points[0][*l]);
-        let varying: Vec<usize> = (0..parameters).filter(varies).collect();
-        Self::in_parameters(points, (sets.clone(), steep), varying)
+    /// The same where sums along lines may be known.
+    pub fn sharing(points: Vec<&'a [f64]>, sets: &ExponentSets, plain: &Arc<PlainSums>) -> Self {
+        let varying = varying(&points);
+        Self::in_parameters(points, (sets.clone(), 0, plain), varying)
+    }
+
+    /// Those on these points, where the parameters with bits in `steep` may have exponents beyond the others'.
+    pub fn at(&self, points: Vec<&'a [f64]>, steep: usize) -> Self {
+        let varying = varying(&points);
+        Self::in_parameters(points, (self.sets.clone(), steep, &self.plain), varying)
     }
 
     /// The exponents they draw from.
@@ -105,15 +111,19 @@ impl<'a> Hypotheses<'a> {
         &self.sets
     }
 
-    fn in_parameters(points: Vec<&'a [f64]>, (sets, steep): (ExponentSets, usize), varying: Vec<usize>) -> Self {
+    fn in_parameters(
+        points: Vec<&'a [f64]>,
+        (sets, steep, plain): (ExponentSets, usize, &Arc<PlainSums>),
+        varying: Vec<usize>,
+    ) -> Self {
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
         let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
         let lines = varying.iter().map(|_| OnceLock::new()).collect();
-        let among = Mutex::default();
-        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced, among }
+        let (grid, among, plain) = (OnceLock::new(), Mutex::default(), Arc::clone(plain));
+        Self { points, sets, steep, varying, shared, grid, axes, heads, lines, reduced, among, plain }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -136,7 +146,7 @@ impl<'a> Hypotheses<'a> {
             let chosen: Vec<usize> = self.groups(mask).iter().map(|group| group[0]).collect();
             let points = chosen.iter().map(|&i| self.points[i]).collect();
             Arc::new(Reduced {
-                hypotheses: Self::in_parameters(points, (self.sets.clone(), self.steep), varying),
+                hypotheses: Self::in_parameters(points, (self.sets.clone(), self.steep, &self.plain), varying),
                 chosen,
             })
         };
@@ -159,7 +169,7 @@ impl<'a> Hypotheses<'a> {
         let mut known = self.among.lock().unwrap_or_else(PoisonError::into_inner);
         let of_chosen = || {
             let points = chosen.iter().map(|&i| self.points[i]).collect();
-            Arc::new(Reduced { hypotheses: Self::with_steep(points, &self.sets, self.steep), chosen: chosen.to_vec() })
+            Arc::new(Reduced { hypotheses: self.at(points, self.steep), chosen: chosen.to_vec() })
         };
         Arc::clone(known.entry(chosen.to_vec()).or_insert_with(of_chosen))
     }
@@ -183,16 +193,21 @@ impl<'a> Hypotheses<'a> {
         told.is_none_or(|told| told > BY_CHANCE)
     }
 
-    /// The function that gives the values `y` exactly where the points are no full grid: the sum of fewest products of the factors that give
-    /// them along the longest line of each parameter. Of these it is one with fewest negative coefficients, and the simplest.
+    /// The function that gives the values `y` exactly: the sum of fewest products of the factors that give
+    /// them along the longest line of each parameter. Of these it is one with fewest negative coefficients, and the simplest. Full grids of values
+    /// that do not look like those of few products have none.
     pub fn exact_of_lines(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        if self.is_grid() {
+        if self.varying() > 1 && self.grid().is_some_and(|grid| !grid.is_degenerate(y)) {
             return None;
         }
         let mut products = vec![Shape::new()];
-        let mut lines = 0;
-        for line in self.longest_lines(TELLING_EXACT) {
-            let factors = line.hypotheses.grid()?.plain_factors(&line.values(y))?;
+        let mut tried = 1.0;
+        for (bit, &l) in self.varying.iter().enumerate() {
+            let line = self.lines(bit).iter().max_by_key(|line| line.len())?;
+            let points: Vec<&[f64]> = line.iter().map(|&i| self.points[i]).collect();
+            let values: Vec<f64> = line.iter().map(|&i| y[i]).collect();
+            let (factors, of_line) = self.plain.factors(&points, (l, self.is_steep(l)), self.sets_of(l), &values)?;
+            tried *= of_line as f64;
             let with = |product: &Shape| -> Vec<Shape> {
                 factors.iter().map(|factor| product.iter().copied().chain(*factor).collect()).collect()
             };
@@ -200,9 +215,8 @@ impl<'a> Hypotheses<'a> {
                 return None;
             }
             products = products.iter().flat_map(with).collect();
-            lines += 1;
         }
-        (lines == self.varying.len()).then(|| exact_sum::smallest(&self.points, y, (lines, &products))).flatten()
+        exact_sum::smallest(&self.points, y, (tried, &products))
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be
@@ -249,7 +263,12 @@ impl<'a> Hypotheses<'a> {
 
     /// The exponents of parameter `l`.
     fn sets_of(&self, l: usize) -> &ExponentSets {
-        if self.steep >> l & 1 == 1 { &STEEP_SETS } else { &self.sets }
+        if self.is_steep(l) { &STEEP_SETS } else { &self.sets }
+    }
+
+    /// Whether parameter `l` has exponents beyond the others'.
+    fn is_steep(&self, l: usize) -> bool {
+        self.steep >> l & 1 == 1
     }
 
     fn grid(&self) -> Option<&Grid> {
@@ -291,14 +310,12 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
-    /// Whether nothing in the values `y` speaks of noise. Few values of one parameter do not tell.
+    /// Whether nothing in the values `y` speaks of noise, where the points are a full grid. Few values of one parameter do not tell.
     pub fn may_be_exact(&self, y: &[f64], lines: &Lines) -> bool {
-        let are_smooth = || lines.roughness(y).is_some_and(|rough| rough <= SMOOTH);
-        let Some(grid) = self.grid() else { return are_smooth() };
-        match grid.sizes[..] {
-            [values] => values >= TELLING && are_smooth(),
+        self.grid().is_some_and(|grid| match grid.sizes[..] {
+            [values] => values >= TELLING && lines.roughness(y).is_some_and(|rough| rough <= SMOOTH),
             _ => grid.is_degenerate(y),
-        }
+        })
     }
 
     /// Whether the values `y` are such of which a long search for the sum that gives them exactly is worth while: those of a full grid that
@@ -515,6 +532,12 @@ impl<'a> Hypotheses<'a> {
         scored.truncate(count);
         simple.into_iter().chain(scored).map(|s| s.2).collect()
     }
+}
+
+/// The parameters that have more than one value.
+fn varying(points: &[&[f64]]) -> Vec<usize> {
+    let parameters = points.first().map_or(0, |x| x.len());
+    (0..parameters).filter(|l| points.iter().any(|x| x[*l] != points[0][*l])).collect()
 }
 
 /// Square sum of relative residuals of a constant and `column` fitted to `y` on one line.

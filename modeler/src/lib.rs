@@ -43,6 +43,7 @@ mod noise_estimate;
 mod noise_pool;
 pub mod options;
 pub mod phases;
+mod plain_sums;
 mod predict;
 mod priors;
 mod quality;

@@ -117,6 +117,15 @@ const EQUATION_2A: [(i32, i32); 20] = [
 ];
 
 impl ExponentSets {
+    /// The same with negative exponents, if any are hypotheses.
+    pub(crate) fn falling(&self) -> Self {
+        let negative = match self.negative {
+            NegativeExponents::Never => NegativeExponents::Never,
+            NegativeExponents::Auto | NegativeExponents::Always => NegativeExponents::Always,
+        };
+        Self { negative, ..self.clone() }
+    }
+
     /// The same and what the number of ranks makes of each exponent: a collective moves a message per rank, so its bytes
     /// grow with `x^(i + 1)`.
     pub(crate) fn times_ranks(&self) -> Self {

@@ -10,9 +10,9 @@ use crate::axis::{Axis, Candidate, MOST_VALUES, Vector, dot, length, orthonormal
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
-use crate::model::Factor;
 use crate::multiples;
-use crate::options::{ExponentSets, NegativeExponents};
+use crate::options::ExponentSets;
+use std::collections::BTreeSet;
 
 /// Relative size below which a column adds nothing to a span.
 const RANK_TOLERANCE: f64 = 1e-10;
@@ -58,15 +58,15 @@ impl Grid {
         let axes_of = |sets: &ExponentSets, r: Rounding| {
             varying.iter().map(|&l| Axis::new(points, l, sets, r)).collect::<Option<Vec<Axis>>>()
         };
+        let values = |l: usize| points.iter().map(|x| x[l].to_bits()).collect::<BTreeSet<u64>>().len();
+        if varying.is_empty() || varying.iter().map(|&l| values(l)).product::<usize>() != points.len() {
+            return None;
+        }
         let roundings = [Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
         let by_rounding: Vec<Vec<Axis>> = roundings.into_iter().map(|r| axes_of(sets, r)).collect::<Option<_>>()?;
         let sizes: Vec<usize> = by_rounding[0].iter().map(|a| a.size).collect();
-        let full = sizes.iter().product::<usize>() == points.len() && !varying.is_empty();
-        if !full {
-            return None;
-        }
         let smooth = axes_of(sets, Rounding::None)?;
-        let falling = axes_of(&ExponentSets { negative: NegativeExponents::Always, ..sets.clone() }, Rounding::None)?;
+        let falling = axes_of(&sets.falling(), Rounding::None)?;
         Some(Self { by_rounding, smooth, falling, sizes })
     }
 
@@ -107,12 +107,6 @@ impl Grid {
     pub fn plain(&self, y: &[f64]) -> Option<usize> {
         let mut all = self.by_rounding.iter().chain([&self.falling]).flatten();
         all.find_map(|axis| Some(line::given(axis, y)?.len()))
-    }
-
-    /// The factors, `None` for the constant one, of the smallest such sum without rounding that gives values of one parameter.
-    pub fn plain_factors(&self, y: &[f64]) -> Option<Vec<Option<Factor>>> {
-        let mut axes = self.smooth.iter().chain(&self.falling);
-        axes.find_map(|axis| Some(line::given(axis, y)?.into_iter().map(|k| axis.candidates[k].factor).collect()))
     }
 
     /// Whether the values `y`, as a matrix of the parameter with the most values against all others, have less than full rank, as those of

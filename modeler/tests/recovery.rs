@@ -855,6 +855,22 @@ fn a_time_at_one_rank_is_not_left_out_of_an_operations_cost() {
     assert!((0.3..2.1).contains(&at_one), "measured from 0.3 to 2.1 s: {at_one}");
 }
 
+/// Three summands, of which the trips of one are no whole numbers.
+#[test]
+fn counts_of_three_summands_along_one_line_come_back() {
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let blocks = builder.metric(metric("basic_blocks"));
+    let callpath = builder.callpath(["main", "exchange"]);
+    for p in (0..=8).map(|i| 2.0_f64.powi(i)) {
+        let point = builder.point(&[p]);
+        builder.add(callpath, blocks, point, 1_048_576.0 / p + 3.0 * p + 100.0 * p.log2());
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let found = the_model(&fits, &experiment, "basic_blocks").expression(&experiment.parameters);
+    assert_eq!(found, "1048576 * p^(-1) + 100 * log2(p) + 3 * p");
+}
+
 /// Counts that vary by chance, as of iterations until something converges, have no function; times that follow them grow as they do.
 #[test]
 fn times_follow_counts_that_no_function_gives() {

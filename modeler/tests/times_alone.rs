@@ -56,6 +56,20 @@ fn sums_without_noise_come_back_from_full_grids() {
         let points = grid(&[&doubling[..values]]);
         assert_eq!(formula(&points, &|x| 10.0 / x[0] + 0.01 * x[0].log2()), "10 * a^(-1) + 0.01 * log2(a)", "{values}");
     }
+    // Sums that bend, of which the first value or the last is far off a line: nothing of them went astray.
+    let ranks: Vec<f64> = (0..9).map(|i| 2.0_f64.powi(i)).collect();
+    let sizes: Vec<f64> = (1..=8).map(|i| 100.0 * f64::from(i)).collect();
+    type Function = fn(f64) -> f64;
+    let bent: [(&[f64], &str, Function); 5] = [
+        (&ranks[1..], "3e-5 * log2(a) + 4e-6 * a", |p| 4e-6 * p + 3e-5 * p.log2()),
+        (&ranks, "9e-6 * a + 2e-6 * a^2", |p| 2e-6 * p * p + 9e-6 * p),
+        (&ranks, "3e-5 * a * log2(a) + 1e-6 * a^2", |p| 1e-6 * p * p + 3e-5 * p * p.log2()),
+        (&ranks, "0.0001 * log2(a) + 4e-5 * a + 1e-6 * a^2", |p| 1e-6 * p * p + 4e-5 * p + 1e-4 * p.log2()),
+        (&sizes, "0.09 * a^(-1) + 3e-6 * a", |n| 0.09 / n + 3e-6 * n),
+    ];
+    for (values, expected, seconds) in bent {
+        assert_eq!(formula(&grid(&[values]), &|x| seconds(x[0])), expected);
+    }
     let shared: &[f64] = &[100.0, 200.0, 400.0, 800.0, 1600.0];
     let two = grid(&[&RANKS, shared]);
     let work = |x: &[f64]| 0.01 * x[1] / x[0];
@@ -208,6 +222,18 @@ fn sums_without_noise_come_back_from_other_points() {
             assert_eq!(formula(&points, &seconds), expected, "without {missing}");
         }
     }
+    // A corner is missing, or most of a grid.
+    let short = |values: &[f64]| grid(&[&RANKS[..4], &values[..4]]);
+    let mut points = short(&SIZES);
+    points.pop();
+    let work = |x: &[f64]| 3e-6 * x[1] + 5e-5 * x[1] / x[0];
+    assert_eq!(formula(&points, &work), "5e-5 * a^(-1) * b + 3e-6 * b");
+    let few: Vec<Vec<f64>> = short(&SIZES).into_iter().filter(|x| x[0] * x[1] < 1700.0).collect();
+    assert_eq!((few.len(), formula(&few, &work)), (11, "5e-5 * a^(-1) * b + 3e-6 * b".into()));
+    let mut points = grid(&[&RANKS[..4], &SIZES[..4], &RANKS[..4]]);
+    points.pop();
+    let sum = |x: &[f64]| 3e-6 * x[1] + 5e-5 * x[0] + 7e-6 * x[2] * x[2];
+    assert_eq!(formula(&points, &sum), "5e-5 * a + 3e-6 * b + 7e-6 * c^2");
     let gather = |x: &[f64]| 6.0 * x[0].log2() + 0.0033 * x[1] * (x[0] - 1.0);
     let points = grid(&[&[16.0, 32.0, 64.0, 128.0, 256.0], &[64.0, 128.0, 256.0, 512.0, 1024.0]]);
     assert_eq!(formula(&points, &gather), "6 * log2(a) + 0.0033 * a * b - 0.0033 * b");

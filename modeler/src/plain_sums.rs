@@ -1,0 +1,232 @@
+//! The smallest sum of a constant and few factors that gives the values along a parameter exactly, for a dot product per sum.
+//!
+//! Values are a sum of some functions exactly where they are orthogonal to all that these functions are orthogonal to. Of the values at one
+//! point more than there are functions that is one vector, which is known before any values are.
+
+use crate::axis::{Axis, MOST_VALUES, Vector};
+use crate::effort::{EXPLAINS, relative_weights};
+use crate::library::Rounding;
+use crate::linear::{least_squares, residual};
+use crate::model::Factor;
+use crate::options::ExponentSets;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sums of three factors are of so many of the simplest, of which those that fall are a parameter's inverse and that of its root.
+const SIMPLE: usize = 20;
+/// Functions closer than this to the span of others are not told apart from it.
+const INDEPENDENT: f64 = 1e-5;
+
+/// The sums along all lines that were asked for, which experiments with missing points share.
+#[derive(Debug, Default)]
+pub(crate) struct PlainSums(Mutex<HashMap<Key, Arc<Line>>>);
+
+/// The parameter, whether it has the exponents of steep ones, and the bits of the coordinates.
+type Key = (usize, bool, Vec<u64>);
+
+/// The sums along one line.
+#[derive(Debug)]
+struct Line {
+    /// Which of the points are looked at: no more than vectors have room for.
+    chosen: Vec<usize>,
+    /// By candidate.
+    factors: Vec<Option<Factor>>,
+    values: Vec<Vector>,
+    one: Sums<2>,
+    constant_and_one: Sums<3>,
+    constant_and_two: Sums<4>,
+    constant_and_three: Sums<5>,
+}
+
+/// Sums of `N - 1` candidates.
+#[derive(Debug)]
+struct Sums<const N: usize> {
+    /// Which of the values are looked at to tell that a sum does not give them.
+    at: [usize; N],
+    /// By sum: what is orthogonal to its candidates there; its absolute values add up to one.
+    orthogonal: Vec<[f64; N]>,
+    /// By sum: its candidates, of which there are fewer than places.
+    of: Vec<[u16; N]>,
+}
+
+impl PlainSums {
+    /// The factors, `None` for the constant one, of the smallest sum that gives the values `y` at points that differ in `parameter` alone; `None`
+    /// if there is none. And how many sums are no more complicated than that. Of a constant and three factors only simple ones are tried. Of those that are steep, and of those that are not, `sets` are
+    /// always the same.
+    pub fn factors(
+        &self,
+        points: &[&[f64]],
+        (parameter, is_steep): (usize, bool),
+        sets: &ExponentSets,
+        y: &[f64],
+    ) -> Option<(Vec<Option<Factor>>, usize)> {
+        let coordinates = points.iter().map(|x| x[parameter].to_bits()).collect();
+        let key = (parameter, is_steep, coordinates);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Line::new(points, parameter, sets))));
+        drop(known);
+        line.factors(y)
+    }
+}
+
+impl Line {
+    fn new(points: &[&[f64]], parameter: usize, sets: &ExponentSets) -> Self {
+        let most = points.len().min(MOST_VALUES);
+        let chosen: Vec<usize> = (0..most).map(|k| k * (points.len() - 1) / (most - 1).max(1)).collect();
+        let points: Vec<&[f64]> = chosen.iter().map(|&i| points[i]).collect();
+        let candidates =
+            Axis::new(&points, parameter, &sets.falling(), Rounding::None).map_or(Vec::new(), |axis| axis.candidates);
+        let factors: Vec<Option<Factor>> = candidates.iter().map(|c| c.factor).collect();
+        let values: Vec<Vector> = candidates.iter().map(|c| c.values).collect();
+        let others = || 1..values.len();
+        let may_be_simple = |f: Factor| *f.exponent.numer() >= 0 || *f.exponent.numer() == -1 && f.log_exponent == 0;
+        let is_simple = |&k: &usize| factors[k].is_some_and(may_be_simple);
+        let simple: Vec<usize> = others().filter(is_simple).take(SIMPLE).collect();
+        let pairs = |of: Vec<usize>| -> Vec<[usize; 2]> {
+            (0..of.len()).flat_map(|j| (0..j).map(move |i| (i, j))).map(|(i, j)| [of[i], of[j]]).collect()
+        };
+        let below = |k: usize| simple.iter().copied().filter(|&other| other < k).collect();
+        let triples = simple.iter().flat_map(|&k| pairs(below(k)).into_iter().map(move |[i, j]| [0, i, j, k]));
+        let size = points.len();
+        Self {
+            one: Sums::new((0..values.len()).map(|k| [k]), &values, size),
+            constant_and_one: Sums::new(others().map(|k| [0, k]), &values, size),
+            constant_and_two: Sums::new(pairs(others().collect()).into_iter().map(|[i, j]| [0, i, j]), &values, size),
+            constant_and_three: Sums::new(triples, &values, size),
+            chosen,
+            factors,
+            values,
+        }
+    }
+
+    fn factors(&self, y: &[f64]) -> Option<(Vec<Option<Factor>>, usize)> {
+        let y: Vec<f64> = self.chosen.iter().map(|&i| y[i]).collect();
+        let mut tried = 0;
+        let found = self.one.giving(&y, &self.values, &mut tried);
+        let found = found.or_else(|| self.constant_and_one.giving(&y, &self.values, &mut tried));
+        let found = found.or_else(|| self.constant_and_two.giving(&y, &self.values, &mut tried));
+        let found = found.or_else(|| self.constant_and_three.giving(&y, &self.values, &mut tried))?;
+        Some((found.iter().map(|&k| self.factors[k as usize]).collect(), tried))
+    }
+}
+
+impl<const N: usize> Sums<N> {
+    /// These sums of candidates with such values; none where points are no more than candidates.
+    fn new<const K: usize>(sums: impl Iterator<Item = [usize; K]>, values: &[Vector], size: usize) -> Self {
+        let at = std::array::from_fn(|k| k * size.saturating_sub(1) / (N - 1));
+        let mut all = Self { at, orthogonal: Vec::new(), of: Vec::new() };
+        if size < N {
+            return all;
+        }
+        let there: Vec<[f64; N]> = values.iter().map(|values| at.map(|i| values[i])).collect();
+        for sum in sums {
+            if let Some(orthogonal) = orthogonal_to(sum.map(|k| &there[k])) {
+                all.orthogonal.push(orthogonal);
+                all.of.push(std::array::from_fn(|i| sum.get(i).map_or(u16::MAX, |&k| k as u16)));
+            }
+        }
+        all
+    }
+
+    /// The candidates of the first of the sums that gives these values, which are `tried` too.
+    fn giving(&self, y: &[f64], values: &[Vector], tried: &mut usize) -> Option<Vec<u16>> {
+        if self.of.is_empty() {
+            return None;
+        }
+        *tried += self.of.len();
+        let there = self.at.map(|i| y[i]);
+        let limit = EXPLAINS * there.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+        let near =
+            self.orthogonal.iter().zip(&self.of).filter(|(orthogonal, _)| dot(orthogonal, &there).abs() <= limit);
+        near.map(|(_, of)| of.iter().copied().filter(|k| *k != u16::MAX).collect())
+            .find(|of: &Vec<u16>| gives(of, y, values))
+    }
+}
+
+fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
+    let mut sum = 0.0;
+    for i in 0..N {
+        sum += a[i] * b[i];
+    }
+    sum
+}
+
+/// `a` without so much of `b`.
+fn less<const N: usize>(a: &[f64; N], times: f64, b: &[f64; N]) -> [f64; N] {
+    std::array::from_fn(|i| a[i] - times * b[i])
+}
+
+/// What is orthogonal to these columns, the absolute values of which add up to one; `None` where one column is nearly in the span of those
+/// before.
+fn orthogonal_to<const N: usize, const K: usize>(columns: [&[f64; N]; K]) -> Option<[f64; N]> {
+    let mut basis = [[0.0; N]; K];
+    for k in 0..K {
+        let length = dot(columns[k], columns[k]).sqrt();
+        let mut rest = columns[k].map(|v| v / length);
+        for q in &basis[..k] {
+            rest = less(&rest, dot(&rest, q), q);
+        }
+        let left = dot(&rest, &rest).sqrt();
+        if left.is_nan() || left <= INDEPENDENT {
+            return None;
+        }
+        basis[k] = rest.map(|v| v / left);
+    }
+    // Of the axis that is farthest from their span, what is left; taken out twice it is that to the last digits.
+    let inside = |i: usize| basis.iter().map(|q| q[i] * q[i]).sum::<f64>();
+    let farthest = (0..N).min_by(|&a, &b| inside(a).total_cmp(&inside(b)))?;
+    let mut rest = std::array::from_fn(|i| f64::from(u8::from(i == farthest)));
+    for q in basis.iter().chain(&basis) {
+        rest = less(&rest, dot(&rest, q), q);
+    }
+    let total: f64 = rest.iter().map(|v| v.abs()).sum();
+    Some(rest.map(|v| v / total))
+}
+
+/// Whether the sum of these candidates with the best coefficients is all values.
+fn gives(of: &[u16], y: &[f64], values: &[Vector]) -> bool {
+    let weights = relative_weights(y);
+    let weighted =
+        |values: &[f64]| -> Vec<f64> { values.iter().zip(&weights).map(|(value, weight)| value * weight).collect() };
+    let columns: Vec<Vec<f64>> = of.iter().map(|&k| weighted(&values[k as usize])).collect();
+    let data = weighted(y);
+    residual(&columns, &data, &least_squares(&columns, &data)).iter().all(|left| left.abs() < EXPLAINS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The exponents and powers of logarithms of the factors along `coordinates`.
+    fn factors(coordinates: &[f64], of: impl Fn(f64) -> f64) -> Option<Vec<(f64, i32)>> {
+        let points: Vec<[f64; 1]> = coordinates.iter().map(|p| [*p]).collect();
+        let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+        let y: Vec<f64> = coordinates.iter().map(|p| of(*p)).collect();
+        let plain = PlainSums::default();
+        let again = || plain.factors(&points, (0, false), &ExponentSets::default(), &y);
+        let found = again();
+        assert_eq!(found, again());
+        let exponents = |f: Factor| (f64::from(*f.exponent.numer()) / f64::from(*f.exponent.denom()), f.log_exponent);
+        Some(found?.0.into_iter().map(|factor| factor.map_or((0.0, 0), exponents)).collect())
+    }
+
+    #[test]
+    fn the_factors_of_sums_are_told_from_few_values() {
+        let p = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0_f64];
+        assert_eq!(factors(&p[..3], |p| 7.0 * p.sqrt()).unwrap(), [(0.5, 0)]);
+        assert_eq!(factors(&p[..3], |p| 7.0 + 3.0 / p).unwrap(), [(0.0, 0), (-1.0, 0)]);
+        assert_eq!(factors(&p[..4], |p| 4e-5 * p + 3e-4 * p.log2()).unwrap(), [(0.0, 0), (0.0, 1), (1.0, 0)]);
+        let three = |p: f64| p * p + 40.0 * p + 100.0 * p.log2();
+        assert_eq!(factors(&p, three).unwrap(), [(0.0, 0), (0.0, 1), (1.0, 0), (2.0, 0)]);
+        let many: Vec<f64> = (1..40).map(f64::from).collect();
+        assert_eq!(factors(&many, |p| 2.0 * p * p + 9.0 * p).unwrap(), [(0.0, 0), (1.0, 0), (2.0, 0)]);
+    }
+
+    #[test]
+    fn what_no_sum_gives_has_no_factors() {
+        let p = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0_f64];
+        assert_eq!(factors(&p, |p| p * (1.0 + 1e-6 * p.sin())), None);
+        assert_eq!(factors(&p[..2], |p| p), None);
+        assert_eq!(factors(&p[..3], |p| 3.0 * p + 1.0 / p), None);
+    }
+}
