@@ -456,7 +456,7 @@ impl<'a> Fitter<'a> {
                 effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
             }
         };
-        let exact = functions.into_iter().find_map(|found| without_noise(data, found))?;
+        let exact = functions.into_iter().find_map(|found| exact_time(data, found))?;
         let mut terms = priors::terms_of(&exact, Role::Computation);
         terms.retain(|term| !term.factors.is_empty());
         let (constant, fitted) = (exact.constant, y.clone());
@@ -555,7 +555,7 @@ impl<'a> Fitter<'a> {
     /// Whether sums of few factors along each parameter give the values exactly.
     fn is_plain(&self, data: &Data<'a>) -> bool {
         let found = || self.hypotheses(data).exact_of_lines(&data.medians);
-        let exact = || found().and_then(|(constant, terms)| without_noise(data, effort::exact(constant, terms)));
+        let exact = || found().and_then(|(constant, terms)| exact_time(data, effort::exact(constant, terms)));
         data.repeats_exactly() && exact().is_some()
     }
 
@@ -872,7 +872,7 @@ impl<'a> Fitter<'a> {
 
 /// The function `found` where it gives the times of `data` exactly and is nowhere negative. Along one line nothing may be taken off: what grows
 /// from nothing there is seldom told from what begins later.
-fn without_noise(data: &Data, mut found: Found) -> Option<Found> {
+fn exact_time(data: &Data, mut found: Found) -> Option<Found> {
     // What the arithmetic leaves of a constant is none.
     let least = data.medians.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
     if found.constant.abs() < least {

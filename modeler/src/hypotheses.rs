@@ -70,6 +70,7 @@ pub(crate) struct Hypotheses<'a> {
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
     /// By some of the points: see [`Self::among`].
     among: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
+    /// Sums along lines, which hypotheses on other points have, too.
     plain: Arc<PlainSums>,
 }
 
@@ -193,9 +194,9 @@ impl<'a> Hypotheses<'a> {
         told.is_none_or(|told| told > BY_CHANCE)
     }
 
-    /// The function that gives the values `y` exactly: the sum of fewest products of the factors that give
-    /// them along the longest line of each parameter. Of these it is one with fewest negative coefficients, and the simplest. Full grids of values
-    /// that do not look like those of few products have none.
+    /// The function that gives the values `y` exactly: the sum of fewest products of the factors that give them along the longest line of each
+    /// parameter. Of these it is one with fewest negative coefficients, and the simplest. Values on full grids that are of no few products have
+    /// none.
     pub fn exact_of_lines(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         if self.varying() > 1 && self.grid().is_some_and(|grid| !grid.is_degenerate(y)) {
             return None;

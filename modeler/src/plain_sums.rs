@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sums of three factors are of so many of the simplest, of which those that fall are a parameter's inverse and that of its root.
 const SIMPLE: usize = 20;
+/// So many lines are kept, of about 300 KB each; where points are missing at random more of them may be different.
+const MOST_LINES: usize = 64;
 /// Functions closer than this to the span of others are not told apart from it.
 const INDEPENDENT: f64 = 1e-5;
 
@@ -29,7 +31,7 @@ type Key = (usize, bool, Vec<u64>);
 struct Line {
     /// Which of the points are looked at: no more than vectors have room for.
     chosen: Vec<usize>,
-    /// By candidate.
+    /// By candidate: the factor, `None` for the constant one, and its values.
     factors: Vec<Option<Factor>>,
     values: Vec<Vector>,
     one: Sums<2>,
@@ -63,6 +65,9 @@ impl PlainSums {
         let coordinates = points.iter().map(|x| x[parameter].to_bits()).collect();
         let key = (parameter, is_steep, coordinates);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == MOST_LINES && !known.contains_key(&key) {
+            known.clear();
+        }
         let line = Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Line::new(points, parameter, sets))));
         drop(known);
         line.factors(y)
