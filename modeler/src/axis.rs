@@ -141,23 +141,23 @@ pub(crate) fn product(a: &Vector, b: &Vector) -> Vector {
     std::array::from_fn(|i| a[i] * b[i])
 }
 
-pub(crate) fn dot(a: &Vector, b: &Vector) -> f64 {
+pub(crate) fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-pub(crate) fn length(a: &Vector) -> f64 {
+pub(crate) fn length<const N: usize>(a: &[f64; N]) -> f64 {
     dot(a, a).sqrt()
 }
 
 /// `a` with length one.
-pub(crate) fn scaled(mut a: Vector) -> Vector {
+pub(crate) fn scaled<const N: usize>(mut a: [f64; N]) -> [f64; N] {
     let length = length(&a).max(f64::MIN_POSITIVE);
     a.iter_mut().for_each(|v| *v /= length);
     a
 }
 
 /// `a` without its part in the span of the orthonormal `basis`; done twice to be orthogonal to machine precision.
-pub(crate) fn without(mut a: Vector, basis: &[Vector]) -> Vector {
+pub(crate) fn without<const N: usize>(mut a: [f64; N], basis: &[[f64; N]]) -> [f64; N] {
     for _ in 0..2 {
         for q in basis {
             let along = dot(&a, q);

@@ -27,11 +27,10 @@ pub(crate) fn smallest(
     // With how many negative coefficients and how complicated it is.
     let exact = |chosen: Vec<usize>| {
         let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k].clone()).collect();
-        let c = least_squares(&columns, &data);
-        let is_exact = residual(&columns, &data, &c).iter().all(|r| r.abs() < EXPLAINS);
+        let c = given_by(&columns, &data)?;
         let negative = c.iter().filter(|c| **c < 0.0).count();
         let complexity: f64 = chosen.iter().map(|&k| complexity(&products[k])).sum();
-        is_exact.then_some(((negative, complexity), chosen, c))
+        Some(((negative, complexity), chosen, c))
     };
     let most = MOST.min(y.len().saturating_sub(SPARE)).min(products.len());
     let tried = |size: usize| combinations * sets_of(products.len(), size) as f64;
@@ -45,6 +44,12 @@ pub(crate) fn smallest(
     let (constant, terms): (Vec<_>, Vec<_>) =
         chosen.into_iter().map(|k| products[k].clone()).zip(c).partition(|(product, _)| product.is_empty());
     Some((constant.iter().map(|(_, c)| c).sum(), terms))
+}
+
+/// The coefficients with which these columns give `data` exactly, where both are divided by the values; `None` if there are none.
+pub(crate) fn given_by(columns: &[Vec<f64>], data: &[f64]) -> Option<Vec<f64>> {
+    let c = least_squares(columns, data);
+    residual(columns, data, &c).iter().all(|left| left.abs() < EXPLAINS).then_some(c)
 }
 
 /// How many sets of `size` of `count` numbers there are.

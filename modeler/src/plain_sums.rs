@@ -3,10 +3,10 @@
 //! Values are a sum of some functions exactly where they are orthogonal to all that these functions are orthogonal to. Of the values at one
 //! point more than there are functions that is one vector, which is known before any values are.
 
-use crate::axis::{Axis, MOST_VALUES, Vector};
+use crate::axis::{Axis, MOST_VALUES, Vector, dot, length, scaled, without};
 use crate::effort::{EXPLAINS, relative_weights};
+use crate::exact_sum::given_by;
 use crate::library::Rounding;
-use crate::linear::{least_squares, residual};
 use crate::model::Factor;
 use crate::options::ExponentSets;
 use std::collections::HashMap;
@@ -34,27 +34,25 @@ struct Line {
     /// By candidate: the factor, `None` for the constant one, and its values.
     factors: Vec<Option<Factor>>,
     values: Vec<Vector>,
-    one: Sums<2>,
-    constant_and_one: Sums<3>,
-    constant_and_two: Sums<4>,
-    constant_and_three: Sums<5>,
+    one: Sums<2, 1>,
+    constant_and_one: Sums<3, 2>,
+    constant_and_two: Sums<4, 3>,
+    constant_and_three: Sums<5, 4>,
 }
 
-/// Sums of `N - 1` candidates.
+/// Sums of `K` candidates, of which `N` values, one more, tell that they do not give them.
 #[derive(Debug)]
-struct Sums<const N: usize> {
-    /// Which of the values are looked at to tell that a sum does not give them.
+struct Sums<const N: usize, const K: usize> {
+    /// Which of the values these are.
     at: [usize; N],
-    /// By sum: what is orthogonal to its candidates there; its absolute values add up to one.
-    orthogonal: Vec<[f64; N]>,
-    /// By sum: its candidates, of which there are fewer than places.
-    of: Vec<[u16; N]>,
+    /// By sum: its candidates, and what is orthogonal to them there, of which the absolute values add up to one.
+    sums: Vec<([u16; K], [f64; N])>,
 }
 
 impl PlainSums {
-    /// The factors, `None` for the constant one, of the smallest sum that gives the values `y` at points that differ in `parameter` alone; `None`
-    /// if there is none. And how many sums are no more complicated than that. Of a constant and three factors only simple ones are tried. Of those that are steep, and of those that are not, `sets` are
-    /// always the same.
+    /// The factors, `None` for the constant one, of the smallest sum that gives the values `y` at points that differ in `parameter` alone, and how
+    /// many sums are no larger; `None` if there is none. Sums of a constant and three factors are of simple ones only. Steep parameters always
+    /// have the same `sets`, and others, too.
     pub fn factors(
         &self,
         points: &[&[f64]],
@@ -115,75 +113,43 @@ impl Line {
     }
 }
 
-impl<const N: usize> Sums<N> {
-    /// These sums of candidates with such values; none where points are no more than candidates.
-    fn new<const K: usize>(sums: impl Iterator<Item = [usize; K]>, values: &[Vector], size: usize) -> Self {
+impl<const N: usize, const K: usize> Sums<N, K> {
+    /// These sums of candidates with such values; none where there are too few points.
+    fn new(sums: impl Iterator<Item = [usize; K]>, values: &[Vector], size: usize) -> Self {
         let at = std::array::from_fn(|k| k * size.saturating_sub(1) / (N - 1));
-        let mut all = Self { at, orthogonal: Vec::new(), of: Vec::new() };
-        if size < N {
-            return all;
-        }
-        let there: Vec<[f64; N]> = values.iter().map(|values| at.map(|i| values[i])).collect();
-        for sum in sums {
-            if let Some(orthogonal) = orthogonal_to(sum.map(|k| &there[k])) {
-                all.orthogonal.push(orthogonal);
-                all.of.push(std::array::from_fn(|i| sum.get(i).map_or(u16::MAX, |&k| k as u16)));
-            }
-        }
-        all
+        let there: Vec<[f64; N]> = values.iter().map(|values| scaled(at.map(|i| values[i]))).collect();
+        let told = |sum: [usize; K]| Some((sum.map(|k| k as u16), orthogonal_to(sum.map(|k| there[k]))?));
+        Self { at, sums: sums.filter(|_| size >= N).filter_map(told).collect() }
     }
 
     /// The candidates of the first of the sums that gives these values, which are `tried` too.
-    fn giving(&self, y: &[f64], values: &[Vector], tried: &mut usize) -> Option<Vec<u16>> {
-        if self.of.is_empty() {
+    fn giving(&self, y: &[f64], values: &[Vector], tried: &mut usize) -> Option<&[u16]> {
+        if self.sums.is_empty() {
             return None;
         }
-        *tried += self.of.len();
+        *tried += self.sums.len();
         let there = self.at.map(|i| y[i]);
         let limit = EXPLAINS * there.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-        let near =
-            self.orthogonal.iter().zip(&self.of).filter(|(orthogonal, _)| dot(orthogonal, &there).abs() <= limit);
-        near.map(|(_, of)| of.iter().copied().filter(|k| *k != u16::MAX).collect())
-            .find(|of: &Vec<u16>| gives(of, y, values))
+        let mut near = self.sums.iter().filter(|(_, orthogonal)| dot(orthogonal, &there).abs() <= limit);
+        near.find(|(of, _)| gives(of, y, values)).map(|(of, _)| &of[..])
     }
 }
 
-fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
-    let mut sum = 0.0;
-    for i in 0..N {
-        sum += a[i] * b[i];
-    }
-    sum
-}
-
-/// `a` without so much of `b`.
-fn less<const N: usize>(a: &[f64; N], times: f64, b: &[f64; N]) -> [f64; N] {
-    std::array::from_fn(|i| a[i] - times * b[i])
-}
-
-/// What is orthogonal to these columns, the absolute values of which add up to one; `None` where one column is nearly in the span of those
-/// before.
-fn orthogonal_to<const N: usize, const K: usize>(columns: [&[f64; N]; K]) -> Option<[f64; N]> {
+/// What is orthogonal to these columns of length one, of which the absolute values add up to one; `None` where one column is nearly in the span
+/// of those before.
+fn orthogonal_to<const N: usize, const K: usize>(columns: [[f64; N]; K]) -> Option<[f64; N]> {
     let mut basis = [[0.0; N]; K];
     for k in 0..K {
-        let length = dot(columns[k], columns[k]).sqrt();
-        let mut rest = columns[k].map(|v| v / length);
-        for q in &basis[..k] {
-            rest = less(&rest, dot(&rest, q), q);
-        }
-        let left = dot(&rest, &rest).sqrt();
-        if left.is_nan() || left <= INDEPENDENT {
+        let rest = without(columns[k], &basis[..k]);
+        if length(&rest) <= INDEPENDENT {
             return None;
         }
-        basis[k] = rest.map(|v| v / left);
+        basis[k] = scaled(rest);
     }
-    // Of the axis that is farthest from their span, what is left; taken out twice it is that to the last digits.
+    // What is left of the axis that is farthest from their span.
     let inside = |i: usize| basis.iter().map(|q| q[i] * q[i]).sum::<f64>();
     let farthest = (0..N).min_by(|&a, &b| inside(a).total_cmp(&inside(b)))?;
-    let mut rest = std::array::from_fn(|i| f64::from(u8::from(i == farthest)));
-    for q in basis.iter().chain(&basis) {
-        rest = less(&rest, dot(&rest, q), q);
-    }
+    let rest = without(std::array::from_fn(|i| f64::from(u8::from(i == farthest))), &basis);
     let total: f64 = rest.iter().map(|v| v.abs()).sum();
     Some(rest.map(|v| v / total))
 }
@@ -194,8 +160,7 @@ fn gives(of: &[u16], y: &[f64], values: &[Vector]) -> bool {
     let weighted =
         |values: &[f64]| -> Vec<f64> { values.iter().zip(&weights).map(|(value, weight)| value * weight).collect() };
     let columns: Vec<Vec<f64>> = of.iter().map(|&k| weighted(&values[k as usize])).collect();
-    let data = weighted(y);
-    residual(&columns, &data, &least_squares(&columns, &data)).iter().all(|left| left.abs() < EXPLAINS)
+    given_by(&columns, &weighted(y)).is_some()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! other parameters, can be exact. Both have the same terms then, and each coefficient follows the simplest factor of the
 //! parameter that comes near its two values; it is exact at the larger one, from which predictions go on.
 
-use super::{Fitter, MUCH_CLOSER};
+use super::Fitter;
+use super::counts::MUCH_CLOSER;
 use crate::build::Pooled;
 use crate::data::Data;
 use crate::effort::{Found, Workspace};
