@@ -8,6 +8,8 @@ use std::collections::HashSet;
 
 /// Parameters with more values than this are left to the general search.
 pub(crate) const MOST_VALUES: usize = 16;
+/// Functions closer than this to the span of others are not told apart from it.
+pub(crate) const INDEPENDENT: f64 = 1e-5;
 /// Loops in each other may have logarithms to this power together.
 const MOST_LOGARITHMS: i32 = 4;
 /// What a loop inside another one adds to the complexity of a factor.

@@ -1,6 +1,7 @@
 //! The usable values of a series, and what they say of themselves before any function: medians, lower ends of repetitions, noise.
 
 use crate::coefficients;
+use crate::effort::Found;
 use crate::experiment::{Experiment, Series};
 use crate::lack_of_fit::LackOfFit;
 use crate::lower_end;
@@ -44,6 +45,8 @@ pub(crate) struct Data<'a> {
     pub left_out: Vec<(&'a [f64], f64)>,
     /// See [`Self::relative_noise`].
     noise: OnceLock<Option<f64>>,
+    /// See [`Self::plain_function`].
+    plain: OnceLock<Option<Found>>,
 }
 
 /// Larger values cannot be modelled: their squares add up to more than any number.
@@ -88,6 +91,7 @@ impl<'a> Data<'a> {
             warnings: Vec::new(),
             left_out: Vec::new(),
             noise: OnceLock::new(),
+            plain: OnceLock::new(),
         };
         let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
         let (mut unusable, mut usable, mut tick) = (0, Vec::new(), None);
@@ -205,6 +209,7 @@ impl<'a> Data<'a> {
             lower_ends: self.lower_ends.as_ref().map(|ends| kept.iter().map(|&i| ends[i]).collect()),
             observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
             noise: OnceLock::new(),
+            plain: OnceLock::new(),
             ..self.clone()
         }
     }
@@ -222,7 +227,14 @@ impl<'a> Data<'a> {
         for (i, median) in observations.chunk_by(|a, b| a.0 == b.0).map(median) {
             (medians[i], is_left[i]) = (median, true);
         }
-        let mut rest = Self { observations, medians, lower_ends: None, noise: OnceLock::new(), ..self.clone() };
+        let mut rest = Self {
+            observations,
+            medians,
+            lower_ends: None,
+            noise: OnceLock::new(),
+            plain: OnceLock::new(),
+            ..self.clone()
+        };
         rest.left_out.extend(left_out.into_iter().map(|(i, value)| (self.points[i], value)));
         if is_left.contains(&false) { rest.at_points_that(|i| is_left[i]) } else { rest }
     }
@@ -295,6 +307,11 @@ impl<'a> Data<'a> {
     pub fn relative_noise(&self) -> Option<f64> {
         let noise = || roughness::relative_noise(&self.lines, &self.medians, &self.observations);
         *self.noise.get_or_init(noise)
+    }
+
+    /// The sum of few functions of each parameter that gives the medians exactly, which `find` looks for once.
+    pub fn plain_function(&self, find: impl FnOnce() -> Option<Found>) -> Option<&Found> {
+        self.plain.get_or_init(find).as_ref()
     }
 
     /// Whether all repetitions of a point agree.

@@ -292,7 +292,8 @@ mod tests {
         let y: Vec<f64> = ranks.iter().map(|p| stages(*p as u64)).collect();
         let find = |points: Vec<&[f64]>, y: &[f64]| -> Vec<Found> {
             let hypotheses = crate::hypotheses::Hypotheses::new(points, &sets);
-            let exact = hypotheses.exact_function(y).map(|(constant, terms)| crate::effort::exact(constant, terms));
+            let exact =
+                hypotheses.exact_function(y).map(|(constant, terms)| crate::effort::exact_count(constant, terms));
             exact.into_iter().collect()
         };
         functions(&points, &y, 0, find).map(|waiting| waiting.found)

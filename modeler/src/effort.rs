@@ -261,11 +261,15 @@ impl Prices {
     const TIME: Self = Self { term: 2.0, complexity: 0.5, least_freedom: 1e-4, singles: 16, spare: 1, negative: 0.0 };
 }
 
-/// A function that was found to be exact, with its coefficients as whole as they can be.
-pub(crate) fn exact(constant: f64, terms: Vec<(Shape, f64)>) -> Found {
-    let mut terms: Vec<(Shape, f64)> = terms.into_iter().map(|(shape, c)| (shape, snap(c))).collect();
+/// A count's function that was found to be exact, with its coefficients as whole as they can be.
+pub(crate) fn exact_count(constant: f64, terms: Vec<(Shape, f64)>) -> Found {
+    exact(snap(constant), terms.into_iter().map(|(shape, c)| (shape, snap(c))).collect())
+}
+
+/// A function that was found to be exact.
+pub(crate) fn exact(constant: f64, mut terms: Vec<(Shape, f64)>) -> Found {
     sort_terms(&mut terms);
-    Found { constant: snap(constant), terms, residual: 0.0, exact: true, score: f64::NEG_INFINITY }
+    Found { constant, terms, residual: 0.0, exact: true, score: f64::NEG_INFINITY }
 }
 
 fn sort_terms(terms: &mut [(Shape, f64)]) {

@@ -13,17 +13,14 @@ const SPARE: usize = 2;
 const MOST_TRIED: usize = 5000;
 
 /// The sum of fewest of these products that gives the values `y`, as constant and terms: of these one with fewest negative coefficients, and
-/// the simplest. The products are of factors that were chosen from so many combinations; none where chance may do as much.
+/// the simplest. The products are of factors that were chosen from so many combinations by values of this [`line::span`]; none where chance may
+/// do as much.
 pub(crate) fn smallest(
     points: &[&[f64]],
     y: &[f64],
-    (combinations, products): (f64, &[Shape]),
+    (combinations, span, products): (f64, f64, &[Shape]),
 ) -> Option<(f64, Vec<(Shape, f64)>)> {
-    let weights = relative_weights(y);
-    let weighted = |value: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..y.len()).map(|i| weights[i] * value(i)).collect() };
-    let at = |product: &Shape, i: usize| -> f64 { product.iter().map(|f| f.at(points[i][f.parameter])).product() };
-    let columns: Vec<Vec<f64>> = products.iter().map(|product| weighted(&|i| at(product, i))).collect();
-    let data = weighted(&|i| y[i]);
+    let (columns, data) = relative_to(y, points, products);
     // With how many negative coefficients and how complicated it is.
     let exact = |chosen: Vec<usize>| {
         let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k].clone()).collect();
@@ -36,7 +33,7 @@ pub(crate) fn smallest(
     let tried = |size: usize| combinations * sets_of(products.len(), size) as f64;
     let sizes = (1..=most)
         .take_while(|size| sets_of(products.len(), *size) <= MOST_TRIED)
-        .filter(|size| line::is_no_accident(y.len() - size, line::span(y), tried(*size)));
+        .filter(|size| line::is_no_accident(y.len() - size, span, tried(*size)));
     let (_, chosen, c) = sizes.map(|size| subsets(products.len(), size)).find_map(|sums| {
         let exact = sums.into_iter().filter_map(exact);
         exact.min_by(|(a, ..), (b, ..)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
@@ -44,6 +41,20 @@ pub(crate) fn smallest(
     let (constant, terms): (Vec<_>, Vec<_>) =
         chosen.into_iter().map(|k| products[k].clone()).zip(c).partition(|(product, _)| product.is_empty());
     Some((constant.iter().map(|(_, c)| c).sum(), terms))
+}
+
+/// The coefficients with which these products, of which the empty one is the constant, give the values `y` exactly; `None` if there are none.
+pub(crate) fn coefficients(points: &[&[f64]], y: &[f64], products: &[Shape]) -> Option<Vec<f64>> {
+    let (columns, data) = relative_to(y, points, products);
+    given_by(&columns, &data)
+}
+
+/// The products and `y` itself at the points, divided by the values `y`.
+fn relative_to(y: &[f64], points: &[&[f64]], products: &[Shape]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let weights = relative_weights(y);
+    let weighted = |value: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..y.len()).map(|i| weights[i] * value(i)).collect() };
+    let at = |product: &Shape, i: usize| -> f64 { product.iter().map(|f| f.at(points[i][f.parameter])).product() };
+    (products.iter().map(|product| weighted(&|i| at(product, i))).collect(), weighted(&|i| y[i]))
 }
 
 /// The coefficients with which these columns give `data` exactly, where both are divided by the values; `None` if there are none.
@@ -85,14 +96,15 @@ mod tests {
         let points: Vec<&[f64]> = along_p.iter().chain(&along_n).map(|x| &x[..]).collect();
         let values = |f: fn(f64, f64) -> f64| -> Vec<f64> { points.iter().map(|x| f(x[0], x[1])).collect() };
         // On a cross `c + a/p + b n` gives these, too, with one coefficient more.
-        let (constant, terms) = smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), (1e4, &products)).unwrap();
+        let (constant, terms) =
+            smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), (1e4, 18.0, &products)).unwrap();
         assert_eq!(constant, 0.0);
         assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[2], &products[3]]);
         assert!((terms[0].1 - 3.0).abs() < 1e-9 && (terms[1].1 - 20.0).abs() < 1e-9);
-        let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 101.0 / p + n), (1e4, &products)).unwrap();
+        let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 101.0 / p + n), (1e4, 18.0, &products)).unwrap();
         assert!((constant - 7.0).abs() < 1e-9);
         assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[1], &products[2]]);
-        assert!(smallest(&points, &values(|p, n| n * p), (1e4, &products)).is_none());
+        assert!(smallest(&points, &values(|p, n| n * p), (1e4, 18.0, &products)).is_none());
     }
 
     /// Counters with noise, of few different values: sums of four of the products give them, and mean nothing.
@@ -111,7 +123,7 @@ mod tests {
             [[2.0, 100.0], [4.0, 100.0], [8.0, 100.0], [16.0, 100.0], [2.0, 200.0], [2.0, 400.0], [2.0, 800.0]];
         let points: Vec<&[f64]> = points.iter().map(|x| &x[..]).collect();
         let misses = [98.0, 96.0, 94.0, 92.0, 104.0, 106.0, 99.0];
-        assert!(smallest(&points, &misses, (1e4, &products)).is_none());
+        assert!(smallest(&points, &misses, (1e4, line::span(&misses), &products)).is_none());
     }
 
     #[test]

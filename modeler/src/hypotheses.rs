@@ -175,18 +175,12 @@ impl<'a> Hypotheses<'a> {
         Arc::clone(known.entry(chosen.to_vec()).or_insert_with(of_chosen))
     }
 
-    /// By varying parameter that has a line of so many points the hypotheses on its longest.
-    fn longest_lines(&self, least: usize) -> impl Iterator<Item = Arc<Reduced<'a>>> {
-        let longest = |bit: usize| self.lines(bit).iter().max_by_key(|line| line.len());
-        let lines = (0..self.varying.len()).filter_map(longest).filter(move |line| line.len() >= least);
-        lines.map(|line| self.among(line))
-    }
-
     /// Whether plain functions give the values `y` exactly along the longest line of each varying parameter, where that is long enough to
     /// tell: they do of a count without noise.
     pub fn lines_are_plain(&self, y: &[f64]) -> bool {
         let mut told = None;
-        for line in self.longest_lines(TELLING_EXACT) {
+        let longest = (0..self.varying.len()).filter_map(|bit| self.lines(bit).iter().max_by_key(|line| line.len()));
+        for line in longest.filter(|line| line.len() >= TELLING_EXACT).map(|line| self.among(line)) {
             let (values, Some(grid)) = (line.values(y), line.hypotheses.grid()) else { continue };
             let Some(coefficients) = grid.plain(&values) else { return false };
             *told.get_or_insert(0.0) += (values.len() - coefficients) as f64 * line::span(&values);
@@ -201,14 +195,33 @@ impl<'a> Hypotheses<'a> {
         if self.varying() > 1 && self.grid().is_some_and(|grid| !grid.is_degenerate(y)) {
             return None;
         }
+        // Of lines of the same length it is that at the largest values of the others, where most functions matter.
+        let longest = |bit: usize| self.lines(bit).iter().max_by_key(|line| line.len());
+        // Functions of a logarithm are nothing at one.
+        let is_at_one = |bit: usize, line: &[usize]| {
+            self.varying.iter().enumerate().any(|(other, &l)| other != bit && self.points[line[0]][l] == 1.0)
+        };
+        let beyond_one =
+            |bit: usize| self.lines(bit).iter().filter(|line| !is_at_one(bit, line)).max_by_key(|line| line.len());
+        let bits = || 0..self.varying.len();
+        let along = |lines: Option<Vec<&Vec<usize>>>| self.exact_along(&lines?, y);
+        let is_any_at_one = bits().any(|bit| longest(bit).is_some_and(|line| is_at_one(bit, line)));
+        along(bits().map(longest).collect())
+            .or_else(|| is_any_at_one.then(|| along(bits().map(beyond_one).collect())).flatten())
+    }
+
+    /// The same by these lines, one of each varying parameter.
+    fn exact_along(&self, lines: &[&Vec<usize>], y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         let mut products = vec![Shape::new()];
-        let mut tried = 1.0;
-        for (bit, &l) in self.varying.iter().enumerate() {
-            let line = self.lines(bit).iter().max_by_key(|line| line.len())?;
+        let (mut tried, mut span) = (1.0, line::span(y));
+        for (line, &l) in lines.iter().zip(&self.varying) {
             let points: Vec<&[f64]> = line.iter().map(|&i| self.points[i]).collect();
             let values: Vec<f64> = line.iter().map(|&i| y[i]).collect();
-            let (factors, of_line) = self.plain.factors(&points, (l, self.is_steep(l)), self.sets_of(l), &values)?;
+            let (factors, of_line) = self.plain.smallest(&points, (l, self.is_steep(l)), self.sets_of(l), &values)?;
             tried *= of_line as f64;
+            if factors != [None] {
+                span = span.min(line::most_span(&values));
+            }
             let with = |product: &Shape| -> Vec<Shape> {
                 factors.iter().map(|factor| product.iter().copied().chain(*factor).collect()).collect()
             };
@@ -217,7 +230,7 @@ impl<'a> Hypotheses<'a> {
             }
             products = products.iter().flat_map(with).collect();
         }
-        exact_sum::smallest(&self.points, y, (tried, &products))
+        exact_sum::smallest(&self.points, y, (tried, span, &products))
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be

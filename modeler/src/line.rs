@@ -3,7 +3,7 @@
 //! Blocks of code are executed a whole number of times per iteration, so a sum with whole, non-negative coefficients is
 //! taken before one without, even where the latter has a term fewer: with few values, only that tells many sums apart.
 
-use crate::axis::{Axis, Candidate, Vector, dot, length, orthonormal, product, scaled, without};
+use crate::axis::{Axis, Candidate, INDEPENDENT, Vector, dot, length, orthonormal, product, scaled, without};
 use crate::effort::common_step;
 use crate::linear::{least_squares, residual};
 
@@ -11,8 +11,6 @@ use crate::linear::{least_squares, residual};
 const EXACT: f64 = 1e-8;
 /// Square of what three candidates and the constant may leave before the sum is looked at closely.
 const NEARLY: f64 = 1e-10;
-/// Candidates closer than this to the span of others are not told apart from it.
-const INDEPENDENT: f64 = 1e-5;
 /// By so many nats a sum must be less likely to be an accident than there are sums.
 const CERTAINTY: f64 = 7.0;
 /// The same for the constant and three candidates. A simple function and what rounding adds to it, a few steps per value,
@@ -118,8 +116,32 @@ pub(crate) fn span(y: &[f64]) -> f64 {
     let is_whole = |v: f64| (v.round() - v).abs() < 1e-6 && (v == 0.0 || v.round() != 0.0);
     let unit = (0..7).map(|digits| 10_f64.powi(digits)).find(|u| y.iter().all(|v| is_whole(v * u)));
     let step = unit.map_or(0.0, |u| common_step(y.iter().map(|v| (v * u).round())) / u);
-    let steps = if step > 0.0 { (high - low) / step } else { 1.0 / EXACT };
-    steps.max(1.0).ln()
+    let step = if step > 0.0 { step } else { step_as_told(y) };
+    ((high - low) / step).max(1.0).ln()
+}
+
+/// No [`span`] of values with such a range is larger, where they are not whole.
+pub(crate) fn most_span(y: &[f64]) -> f64 {
+    let (low, high) = range(y);
+    ((high - low) / least_step(y)).max(1.0).ln()
+}
+
+/// What no exact sum is off.
+fn least_step(y: &[f64]) -> f64 {
+    EXACT * y.iter().fold(0.0_f64, |most, v| most.max(v.abs()))
+}
+
+/// The greatest common divisor of all differences between these values, as far as it is told.
+fn step_as_told(y: &[f64]) -> f64 {
+    let least = least_step(y);
+    let step = y.iter().fold(0.0, |step, v| {
+        let (mut a, mut b) = ((v - y[0]).abs(), step);
+        while b > least {
+            (a, b) = (b, a % b);
+        }
+        a
+    });
+    step.max(least)
 }
 
 impl Search<'_> {
@@ -369,7 +391,7 @@ mod tests {
         assert_eq!(shape(&explain(&axis, &loops, MOST_EFFORT).unwrap()), [(1.5, 0)]);
     }
 
-    /// Times of few nanoseconds in seconds have as many digits as others.
+    /// Times of few nanoseconds in seconds are multiples of a tenth of one as those of few seconds are of a tenth of a second.
     #[test]
     fn values_close_to_zero_are_told_apart() {
         let p = [2.0, 4.0, 8.0, 16.0, 32.0_f64];
@@ -378,7 +400,7 @@ mod tests {
         let axis = Axis::new(&points, 0, &ExponentSets::default(), Rounding::None).unwrap();
         for unit in [1.0, 1e-9, 1e-30] {
             let values = p.map(|p| unit * (0.7 * p + 0.3 * p.log2()));
-            assert!((span(&values) - 1e8_f64.ln()).abs() < 1e-9 || unit == 1.0, "{unit}: {}", span(&values));
+            assert!((span(&values) - 222_f64.ln()).abs() < 1e-6, "{unit}: {}", span(&values));
             let chosen = explain(&axis, &values, MOST_EFFORT).map(|line| line.chosen);
             assert_eq!(
                 chosen,
@@ -386,5 +408,18 @@ mod tests {
             );
             assert!(chosen.is_some());
         }
+    }
+
+    #[test]
+    fn values_are_told_apart_as_far_as_exact_sums_are() {
+        // No common step: as many as the arithmetic tells, be they in whatever unit.
+        for unit in [1.0, 1.0 / 3.0, 1e-9] {
+            let values = [2.0, 3.0, 5.0, 7.0_f64].map(|v| unit * v.sqrt());
+            let most = ((7.0_f64.sqrt() - 2.0_f64.sqrt()) / (EXACT * 7.0_f64.sqrt())).ln();
+            assert!(span(&values) <= most && span(&values) > most - 5.0, "{unit}: {} {most}", span(&values));
+        }
+        // Noise that is hardly more than that tells next to nothing, and values that are alike nothing.
+        assert!(span(&[10.0, 10.0 + 2.3e-7, 10.0 + 1.1e-7]) < 2.4_f64.ln());
+        assert_eq!((span(&[10.0; 3]), span(&[0.0; 3])), (0.0, 0.0));
     }
 }

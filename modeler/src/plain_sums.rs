@@ -3,25 +3,25 @@
 //! Values are a sum of some functions exactly where they are orthogonal to all that these functions are orthogonal to. Of the values at one
 //! point more than there are functions that is one vector, which is known before any values are.
 
-use crate::axis::{Axis, MOST_VALUES, Vector, dot, length, scaled, without};
+use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, scaled, without};
 use crate::effort::{EXPLAINS, relative_weights};
 use crate::exact_sum::given_by;
 use crate::library::Rounding;
 use crate::model::Factor;
 use crate::options::ExponentSets;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Sums of three factors are of so many of the simplest, of which those that fall are a parameter's inverse and that of its root.
-const SIMPLE: usize = 20;
-/// So many lines are kept, of about 300 KB each; where points are missing at random more of them may be different.
+const SIMPLE: usize = 23;
+/// Sums of two factors are of so many of the simplest; the usual exponents are fewer than these.
+const MOST_FACTORS: usize = 200;
+/// So many lines are kept, of 0.3 to 1 MB each; where points are missing at random more of them may be different.
 const MOST_LINES: usize = 64;
-/// Functions closer than this to the span of others are not told apart from it.
-const INDEPENDENT: f64 = 1e-5;
 
 /// The sums along all lines that were asked for, which experiments with missing points share.
 #[derive(Debug, Default)]
-pub(crate) struct PlainSums(Mutex<HashMap<Key, Arc<Line>>>);
+pub(crate) struct PlainSums(Mutex<HashMap<Key, Arc<OnceLock<Line>>>>);
 
 /// The parameter, whether it has the exponents of steep ones, and the bits of the coordinates.
 type Key = (usize, bool, Vec<u64>);
@@ -50,25 +50,30 @@ struct Sums<const N: usize, const K: usize> {
 }
 
 impl PlainSums {
-    /// The factors, `None` for the constant one, of the smallest sum that gives the values `y` at points that differ in `parameter` alone, and how
-    /// many sums are no larger; `None` if there is none. Sums of a constant and three factors are of simple ones only. Steep parameters always
-    /// have the same `sets`, and others, too.
-    pub fn factors(
+    /// The factors, `None` for the constant one, of the smallest sum that gives the values `y` at points that differ in `parameter` alone, in which
+    /// they ascend, and how many sums are no larger; `None` if there is none. Sums of a constant and three factors are of simple ones only. Steep
+    /// parameters always have the same `sets`, and others, too.
+    pub fn smallest(
         &self,
         points: &[&[f64]],
         (parameter, is_steep): (usize, bool),
         sets: &ExponentSets,
         y: &[f64],
     ) -> Option<(Vec<Option<Factor>>, usize)> {
-        let coordinates = points.iter().map(|x| x[parameter].to_bits()).collect();
-        let key = (parameter, is_steep, coordinates);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() == MOST_LINES && !known.contains_key(&key) {
-            known.clear();
+        debug_assert!(points.is_sorted_by(|a, b| a[parameter] < b[parameter]));
+        let key = (parameter, is_steep, points.iter().map(|x| x[parameter].to_bits()).collect());
+        let line = self.kept(key);
+        line.get_or_init(|| Line::new(points, parameter, sets)).smallest(y)
+    }
+
+    /// The line that is kept for all who ask, or one for this question.
+    fn kept(&self, key: Key) -> Arc<OnceLock<Line>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MOST_LINES {
+            Arc::clone(kept.entry(key).or_default())
+        } else {
+            kept.get(&key).cloned().unwrap_or_default()
         }
-        let line = Arc::clone(known.entry(key).or_insert_with(|| Arc::new(Line::new(points, parameter, sets))));
-        drop(known);
-        line.factors(y)
     }
 }
 
@@ -77,8 +82,9 @@ impl Line {
         let most = points.len().min(MOST_VALUES);
         let chosen: Vec<usize> = (0..most).map(|k| k * (points.len() - 1) / (most - 1).max(1)).collect();
         let points: Vec<&[f64]> = chosen.iter().map(|&i| points[i]).collect();
-        let candidates =
-            Axis::new(&points, parameter, &sets.falling(), Rounding::None).map_or(Vec::new(), |axis| axis.candidates);
+        let axis = Axis::new(&points, parameter, &sets.falling(), Rounding::None);
+        let mut candidates = axis.map_or(Vec::new(), |axis| axis.candidates);
+        candidates.truncate(1 + MOST_FACTORS);
         let factors: Vec<Option<Factor>> = candidates.iter().map(|c| c.factor).collect();
         let values: Vec<Vector> = candidates.iter().map(|c| c.values).collect();
         let others = || 1..values.len();
@@ -102,7 +108,7 @@ impl Line {
         }
     }
 
-    fn factors(&self, y: &[f64]) -> Option<(Vec<Option<Factor>>, usize)> {
+    fn smallest(&self, y: &[f64]) -> Option<(Vec<Option<Factor>>, usize)> {
         let y: Vec<f64> = self.chosen.iter().map(|&i| y[i]).collect();
         let mut tried = 0;
         let found = self.one.giving(&y, &self.values, &mut tried);
@@ -166,16 +172,19 @@ fn gives(of: &[u16], y: &[f64], values: &[Vector]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::STEEP_SETS;
 
-    /// The exponents and powers of logarithms of the factors along `coordinates`.
+    /// The exponents and powers of logarithms of the factors along `coordinates`, which are the same however large the values are.
     fn factors(coordinates: &[f64], of: impl Fn(f64) -> f64) -> Option<Vec<(f64, i32)>> {
         let points: Vec<[f64; 1]> = coordinates.iter().map(|p| [*p]).collect();
         let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
-        let y: Vec<f64> = coordinates.iter().map(|p| of(*p)).collect();
         let plain = PlainSums::default();
-        let again = || plain.factors(&points, (0, false), &ExponentSets::default(), &y);
-        let found = again();
-        assert_eq!(found, again());
+        let at_scale = |scale: f64| {
+            let y: Vec<f64> = coordinates.iter().map(|p| scale * of(*p)).collect();
+            plain.smallest(&points, (0, false), &ExponentSets::default(), &y)
+        };
+        let found = at_scale(1.0);
+        assert_eq!((&found, &found), (&at_scale(1e-9), &at_scale(1e9)));
         let exponents = |f: Factor| (f64::from(*f.exponent.numer()) / f64::from(*f.exponent.denom()), f.log_exponent);
         Some(found?.0.into_iter().map(|factor| factor.map_or((0.0, 0), exponents)).collect())
     }
@@ -188,6 +197,8 @@ mod tests {
         assert_eq!(factors(&p[..4], |p| 4e-5 * p + 3e-4 * p.log2()).unwrap(), [(0.0, 0), (0.0, 1), (1.0, 0)]);
         let three = |p: f64| p * p + 40.0 * p + 100.0 * p.log2();
         assert_eq!(factors(&p, three).unwrap(), [(0.0, 0), (0.0, 1), (1.0, 0), (2.0, 0)]);
+        let falling = |p: f64| 1.01 / p.sqrt() + 0.0101 * p + 0.203 * p.log2();
+        assert_eq!(factors(&p, falling).unwrap(), [(0.0, 0), (0.0, 1), (1.0, 0), (-0.5, 0)]);
         let many: Vec<f64> = (1..40).map(f64::from).collect();
         assert_eq!(factors(&many, |p| 2.0 * p * p + 9.0 * p).unwrap(), [(0.0, 0), (1.0, 0), (2.0, 0)]);
     }
@@ -195,8 +206,29 @@ mod tests {
     #[test]
     fn what_no_sum_gives_has_no_factors() {
         let p = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0_f64];
-        assert_eq!(factors(&p, |p| p * (1.0 + 1e-6 * p.sin())), None);
+        assert_eq!(factors(&p, |p| p * (1.0 + 1e-7 * p.sin())), None);
         assert_eq!(factors(&p[..2], |p| p), None);
         assert_eq!(factors(&p[..3], |p| 3.0 * p + 1.0 / p), None);
+    }
+
+    #[test]
+    fn lines_that_are_kept_are_those_that_were_asked_for() {
+        let one_of = |first: f64| (1..6).map(|k| [first * f64::from(k), first + f64::from(k * k)]).collect::<Vec<_>>();
+        let asked = |plain: &PlainSums, first: usize, parameter: usize, is_steep: bool| {
+            let points = one_of(first as f64);
+            let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+            let y: Vec<f64> = points.iter().map(|x| 5.0 + 2.0 * x[parameter].powi(4)).collect();
+            let sets = if is_steep { STEEP_SETS.clone() } else { ExponentSets::default() };
+            plain.smallest(&points, (parameter, is_steep), &sets, &y)
+        };
+        let shared = PlainSums::default();
+        // More than are kept, and each a second time.
+        for first in (1..MOST_LINES).chain(1..MOST_LINES) {
+            for (parameter, is_steep) in [(0, false), (0, true), (1, false), (1, true)] {
+                let found = asked(&shared, first, parameter, is_steep);
+                assert_eq!(found, asked(&PlainSums::default(), first, parameter, is_steep));
+                assert_eq!(found.is_some(), is_steep, "{first} {parameter}");
+            }
+        }
     }
 }

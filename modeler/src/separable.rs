@@ -6,7 +6,9 @@
 //! parameters, which is taken apart in the same way. In the end there are counts of one parameter, which
 //! [`crate::line`] explains. A function that is no such sum is not found here.
 
-use crate::axis::{Axis, Candidate, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without};
+use crate::axis::{
+    Axis, Candidate, INDEPENDENT, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without,
+};
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
@@ -20,8 +22,6 @@ const RANK_TOLERANCE: f64 = 1e-10;
 const DEGENERATE: f64 = 1e-9;
 /// Distance below which a unit vector lies in a span.
 const SPAN_TOLERANCE: f64 = 1e-8;
-/// Candidates closer than this to the span of others are not told apart from it.
-const INDEPENDENT: f64 = 1e-5;
 /// Relative residual of an exact function at every point.
 const EXACT: f64 = 1e-8;
 /// How far the search goes with bounds of unknown scale, see [`line::explain`].

@@ -150,6 +150,49 @@ proptest! {
     }
 }
 
+/// A function of two parameters.
+type Function = fn(f64, f64) -> f64;
+
+/// Times without noise, of few digits or many, whose models change with the unit in nothing but their size.
+#[test]
+fn exact_times_have_one_shape_in_every_unit() {
+    let powers: Vec<f64> = (1..9).map(|k| f64::from(1 << k)).collect();
+    let grid = |p: &[f64], n: &[f64]| -> Vec<[f64; 2]> { p.iter().flat_map(|p| n.iter().map(|n| [*p, *n])).collect() };
+    let along_p = |count: usize| grid(&powers[..count], &[100.0]);
+    let without_last = |p: &[f64], n: &[f64]| {
+        let mut points = grid(p, n);
+        points.pop();
+        points
+    };
+    let cases: [(&str, Vec<[f64; 2]>, Function); 6] = [
+        ("few digits", along_p(5), |p, _| 4.0 * p + 30.0 * p.log2()),
+        ("nearly whole", along_p(8), |p, _| 1000.00008 * p + 30000.0 * p.log2()),
+        ("few whole values", without_last(&powers[..3], &[1.0, 2.0, 3.0]), |p, n| 1.0 + 2.0 * n + 5.0 * p + n * p),
+        ("off a grid", without_last(&P, &N), |p, n| 3.0 * n + 50.0 * n / p),
+        ("on a grid", grid(&P, &N), |p, n| 5.0 + 3.0 * n * p.log2() + 7.0 * n.sqrt() * p + 2.0 * n),
+        ("a coarse clock", grid(&P, &N), |p, n| (3.0 + n / 50.0 + p / 4.0).floor()),
+    ];
+    for (what, points, function) in cases {
+        let model = |unit: f64| {
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let (path, time) = (builder.callpath(["main"]), builder.metric(metric("time", "s")));
+            for x in &points {
+                let point = builder.point(x);
+                builder.add(path, time, point, unit * function(x[0], x[1]));
+            }
+            fit(&builder.finish(), &Options::default()).models.remove(0)
+        };
+        let one = model(1.0);
+        for unit in [1.0 / 3.0, 1e-3, 1e-9, 17.0] {
+            let other = model(unit);
+            assert_eq!(shapes(&one.terms), shapes(&other.terms), "{what} in {unit}");
+            for x in [[8.0, 300.0], [64.0, 1000.0]] {
+                assert!((other.at(&x) / one.at(&x) / unit - 1.0).abs() < 1e-6, "{what} in {unit}");
+            }
+        }
+    }
+}
+
 /// One series `time` over p with these values.
 fn series(values: &[(f64, f64)]) -> Experiment {
     let mut builder = ExperimentBuilder::new(["p"]);

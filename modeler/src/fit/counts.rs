@@ -279,7 +279,7 @@ impl<'a> Fitter<'a> {
         }
         let exact = effort::constant_count(y).or_else(|| {
             let (constant, terms) = hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y))?;
-            let mut found = effort::exact(constant, terms);
+            let mut found = effort::exact_count(constant, terms);
             found.residual = found.differs_by(&hypotheses.points, y);
             Some(found)
         });
@@ -311,7 +311,7 @@ impl<'a> Fitter<'a> {
             let found = self.function_of_few(&divided, &nonzero.hypotheses, workspace).into_iter().next()?;
             let few = found.exact && found.coefficients() <= MOST_BESIDE_ZEROS;
             let product = few.then(|| depth::times(&found, &zero_at_one))?;
-            Some(effort::exact(product.constant, product.terms))
+            Some(effort::exact_count(product.constant, product.terms))
         };
         let mut found = depth::zero_at_one(parameter).into_iter().find_map(with)?;
         found.residual = found.differs_by(&hypotheses.points, y);

@@ -4,8 +4,10 @@ use super::{Fitter, first_value, off_by, stray, sums};
 use crate::build::{Pooled, candidate_basis, constant_model, deviation, searched_model};
 use crate::data::Data;
 use crate::effort::{self, Count, Found, Workspace};
+use crate::exact_sum;
 use crate::experiment::Series;
 use crate::hypotheses::Hypotheses;
+use crate::library::Shape;
 use crate::model::{Kind, Model, Role, Term};
 use crate::options::MethodChoice;
 use crate::priors;
@@ -22,10 +24,8 @@ impl<'a> Fitter<'a> {
     pub(super) fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
-        // Of what a plain sum gives exactly nothing is off, however much it bends.
-        let is_plain = self.is_plain(data);
-        let data = &*if is_plain { Cow::Borrowed(data) } else { self.without_first_value(data, workspace) };
-        let may_stray = is_one_sided && !is_plain;
+        let data = &*self.without_first_value(data, workspace);
+        let may_stray = is_one_sided && self.plain_function(data).is_none();
         let data =
             &*if may_stray { stray::without_stray_repetitions(self.experiment, data) } else { Cow::Borrowed(data) };
         let data = &*if may_stray { data.with_lower_ends() } else { Cow::Borrowed(data) };
@@ -101,38 +101,54 @@ impl<'a> Fitter<'a> {
         hypotheses: &Hypotheses,
         workspace: &mut Workspace,
     ) -> Option<shape_search::Candidate> {
-        let (first, y) = (found.first()?, &data.medians);
+        let first = found.first()?;
         if first.is_exact() || !data.repeats_exactly() {
             return None;
         }
-        let of_grid = || hypotheses.may_be_exact(y, &data.lines).then(|| hypotheses.smooth_function(y));
-        let functions = match hypotheses.exact_of_lines(y).map(Some).or_else(of_grid)? {
-            Some((constant, terms)) => vec![effort::exact(constant, terms)],
-            None if !hypotheses.is_worth_searching(y, &data.lines) => return None,
-            None => {
-                let steps = hypotheses.steps(y);
-                let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
-                let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
-                effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
-            }
-        };
-        let exact = functions.into_iter().find_map(|found| exact_time(data, found))?;
+        let plain = || self.plain_function(data).cloned();
+        let exact = plain().or_else(|| self.exact_of_all(data, hypotheses, workspace))?;
         let mut terms = priors::terms_of(&exact, Role::Computation);
         terms.retain(|term| !term.factors.is_empty());
-        let (constant, fitted) = (exact.constant, y.clone());
+        let (constant, fitted) = (exact.constant, data.medians.clone());
         Some(shape_search::Candidate { constant, terms, fitted, left_out: 0.0, score: first.score })
     }
 
-    /// Whether sums of few factors along each parameter give the values exactly.
-    fn is_plain(&self, data: &Data<'a>) -> bool {
-        let found = || self.hypotheses(data).exact_of_lines(&data.medians);
-        let exact = || found().and_then(|(constant, terms)| exact_time(data, effort::exact(constant, terms)));
-        data.repeats_exactly() && exact().is_some()
+    /// The sum of functions of few factors along each parameter that gives the times exactly.
+    fn plain_function<'d>(&self, data: &'d Data<'a>) -> Option<&'d Found> {
+        data.plain_function(|| {
+            let of_lines = || self.hypotheses(data).exact_of_lines(&shares_of_largest(data));
+            let (constant, terms) = data.repeats_exactly().then(of_lines)??;
+            exact_time(data, constant, terms)
+        })
+    }
+
+    /// The function that gives the times on a full grid exactly, of all points at once.
+    fn exact_of_all(&self, data: &Data, hypotheses: &Hypotheses, workspace: &mut Workspace) -> Option<Found> {
+        let y = &shares_of_largest(data);
+        if !hypotheses.may_be_exact(y, &data.lines) {
+            return None;
+        }
+        if let Some((constant, terms)) = hypotheses.smooth_function(y) {
+            return exact_time(data, constant, terms);
+        }
+        if !hypotheses.is_worth_searching(y, &data.lines) {
+            return None;
+        }
+        let steps = hypotheses.steps(y);
+        let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
+        let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
+        let found =
+            effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace);
+        found.into_iter().find_map(|found| exact_time(data, found.constant, found.terms))
     }
 
     /// The data without those at one rank that are far below all others, unless the function of all has the terms that the one of the others
     /// has and this is next to nothing there.
     pub(super) fn without_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
+        // Of what a plain sum gives exactly nothing is off, however much it bends.
+        if self.plain_function(data).is_some() {
+            return Cow::Borrowed(data);
+        }
         let beyond = first_value::without_far_below(self.experiment, data, self.options.minimum_points);
         let Some(beyond) = beyond else { return self.without_told_first_value(data, workspace) };
         let is_beyond = |x: &&[f64]| beyond.points.contains(x);
@@ -165,15 +181,28 @@ impl<'a> Fitter<'a> {
     }
 }
 
-/// The function `found` where it gives the times of `data` exactly and is nowhere negative. Along one line nothing may be taken off: what grows
-/// from nothing there is seldom told from what begins later.
-fn exact_time(data: &Data, mut found: Found) -> Option<Found> {
+/// The times, divided by the largest: they have no unit in which they are whole, as counts are.
+fn shares_of_largest(data: &Data) -> Vec<f64> {
+    let largest = data.medians.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    data.medians.iter().map(|time| time / largest).collect()
+}
+
+/// The function of these terms, and of a constant if it needs one, where it gives the times of `data` exactly and is nowhere negative. Along
+/// one line nothing may be taken off: what grows from nothing there is seldom told from what begins later.
+fn exact_time(data: &Data, constant: f64, terms: Vec<(Shape, f64)>) -> Option<Found> {
+    let mut shapes: Vec<Shape> = terms.into_iter().map(|(shape, _)| shape).collect();
     // What the arithmetic leaves of a constant is none.
-    let least = data.medians.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
-    if found.constant.abs() < least {
-        found.constant = 0.0;
-    }
+    let coefficients = exact_sum::coefficients(&data.points, &data.medians, &shapes);
+    let (constant, coefficients) = match coefficients {
+        Some(coefficients) => (0.0, coefficients),
+        None if constant == 0.0 => return None,
+        None => {
+            shapes.push(Shape::new());
+            let mut coefficients = exact_sum::coefficients(&data.points, &data.medians, &shapes)?;
+            (coefficients.pop()?, coefficients)
+        }
+    };
+    let found = effort::exact(constant, shapes.into_iter().zip(coefficients).collect());
     let adds = || found.constant >= 0.0 && found.terms.iter().all(|term| term.1 >= 0.0);
-    let may_be = found.is_never_negative() && (data.lines.varying() > 1 || adds());
-    (may_be && found.differs_by(&data.points, &data.medians) < effort::EXPLAINS).then_some(found)
+    (found.is_never_negative() && (data.lines.varying() > 1 || adds())).then_some(found)
 }
