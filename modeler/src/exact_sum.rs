@@ -1,6 +1,6 @@
 //! The smallest sum of a few products that gives values without noise exactly.
 
-use crate::effort::{EXPLAINS, relative_weights};
+use crate::effort::{self, EXPLAINS, relative_weights};
 use crate::library::{Shape, complexity};
 use crate::line;
 use crate::linear::{least_squares, residual};
@@ -12,35 +12,37 @@ const SPARE: usize = 2;
 /// Sums of a size that are tried at most.
 const MOST_TRIED: usize = 5000;
 
-/// The sum of fewest of these products that gives the values `y`, as constant and terms: of these one with fewest negative coefficients, and
-/// the simplest. The products are of factors that were chosen from so many combinations by values of this [`line::span`]; none where chance may
-/// do as much.
+/// The sum of fewest of these products that gives the values `y`, as constant and terms: of these one with fewest negative coefficients, that
+/// is nowhere negative, with most whole coefficients, and the simplest. The products are of factors that were chosen from so many combinations by
+/// values of this [`line::span`]; none where chance may do as much.
 pub(crate) fn smallest(
     points: &[&[f64]],
     y: &[f64],
     (combinations, span, products): (f64, f64, &[Shape]),
 ) -> Option<(f64, Vec<(Shape, f64)>)> {
     let (columns, data) = relative_to(y, points, products);
-    // With how many negative coefficients and how complicated it is.
+    // How many coefficients are negative, whether the sum may be, how many coefficients are not whole, and how complicated it is.
     let exact = |chosen: Vec<usize>| {
         let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k].clone()).collect();
         let c = given_by(&columns, &data)?;
         let negative = c.iter().filter(|c| **c < 0.0).count();
+        let odd = c.iter().filter(|c| line::is_odd(c.abs())).count();
         let complexity: f64 = chosen.iter().map(|&k| complexity(&products[k])).sum();
-        Some(((negative, complexity), chosen, c))
+        let (constant, terms): (Vec<_>, Vec<_>) =
+            chosen.into_iter().map(|k| products[k].clone()).zip(c).partition(|(product, _)| product.is_empty());
+        let sum = effort::exact(constant.iter().map(|(_, c)| c).sum(), terms);
+        Some(((negative, !sum.is_never_negative(), odd), complexity, sum))
     };
     let most = MOST.min(y.len().saturating_sub(SPARE)).min(products.len());
     let tried = |size: usize| combinations * sets_of(products.len(), size) as f64;
     let sizes = (1..=most)
         .take_while(|size| sets_of(products.len(), *size) <= MOST_TRIED)
         .filter(|size| line::is_no_accident(y.len() - size, span, tried(*size)));
-    let (_, chosen, c) = sizes.map(|size| subsets(products.len(), size)).find_map(|sums| {
+    let (.., sum) = sizes.map(|size| subsets(products.len(), size)).find_map(|sums| {
         let exact = sums.into_iter().filter_map(exact);
-        exact.min_by(|(a, ..), (b, ..)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
+        exact.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
     })?;
-    let (constant, terms): (Vec<_>, Vec<_>) =
-        chosen.into_iter().map(|k| products[k].clone()).zip(c).partition(|(product, _)| product.is_empty());
-    Some((constant.iter().map(|(_, c)| c).sum(), terms))
+    Some((sum.constant, sum.terms))
 }
 
 /// The coefficients with which these products, of which the empty one is the constant, give the values `y` exactly; `None` if there are none.
@@ -99,12 +101,29 @@ mod tests {
         let (constant, terms) =
             smallest(&points, &values(|p, n| 3.0 * n + 20.0 * n / p), (1e4, 18.0, &products)).unwrap();
         assert_eq!(constant, 0.0);
-        assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[2], &products[3]]);
-        assert!((terms[0].1 - 3.0).abs() < 1e-9 && (terms[1].1 - 20.0).abs() < 1e-9);
+        assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[3], &products[2]]);
+        assert!((terms[0].1 - 20.0).abs() < 1e-9 && (terms[1].1 - 3.0).abs() < 1e-9);
         let (constant, terms) = smallest(&points, &values(|p, n| 7.0 + 101.0 / p + n), (1e4, 18.0, &products)).unwrap();
         assert!((constant - 7.0).abs() < 1e-9);
         assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[1], &products[2]]);
         assert!(smallest(&points, &values(|p, n| n * p), (1e4, 18.0, &products)).is_none());
+    }
+
+    /// What falls below zero at smaller parameters is no count, be it as simple.
+    #[test]
+    fn a_product_that_stays_above_zero_is_taken_before_a_sum_that_does_not() {
+        let factor = |parameter| Factor { parameter, exponent: 1.into(), log_exponent: 0 };
+        let products = [vec![], vec![factor(0)], vec![factor(1)], vec![factor(0), factor(1)]];
+        let along_p = [4.0, 8.0, 16.0, 32.0, 64.0].map(|p| [p, 1000.0]);
+        let along_n = [2000.0, 3000.0, 4000.0, 5000.0].map(|n| [4.0, n]);
+        let points: Vec<&[f64]> = along_p.iter().chain(&along_n).map(|x| &x[..]).collect();
+        // On this cross `1008 p + 3 n - 4000`, too.
+        let y: Vec<f64> = points.iter().map(|x| x[1] * (x[0] - 1.0) + 8.0 * x[0]).collect();
+        let (constant, terms) = smallest(&points, &y, (1e4, line::span(&y), &products)).unwrap();
+        assert_eq!(constant, 0.0);
+        assert_eq!(terms.iter().map(|t| &t.0).collect::<Vec<_>>(), [&products[1], &products[3], &products[2]]);
+        let whole = terms.iter().zip([8.0, 1.0, -1.0]);
+        assert!(whole.into_iter().all(|(term, c)| (term.1 - c).abs() < 1e-9));
     }
 
     /// Counters with noise, of few different values: sums of four of the products give them, and mean nothing.

@@ -189,7 +189,7 @@ impl<'a> Hypotheses<'a> {
     }
 
     /// The function that gives the values `y` exactly: the sum of fewest products of the factors that give them along the longest line of each
-    /// parameter. Of these it is one with fewest negative coefficients, and the simplest. Values on full grids that are of no few products have
+    /// parameter. Of these it is the one that [`exact_sum::smallest`] takes. Values on full grids that are of no few products have
     /// none.
     pub fn exact_of_lines(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         if self.varying() > 1 && self.grid().is_some_and(|grid| !grid.is_degenerate(y)) {
