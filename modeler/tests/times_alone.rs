@@ -255,6 +255,29 @@ fn sums_without_noise_come_back_from_other_points() {
     }
 }
 
+/// Along the longest line of a parameter another is one, and the logarithm of it nothing.
+#[test]
+fn functions_that_are_nothing_at_one_rank_are_told_by_other_lines() {
+    let points = grid(&[&[1.0, 2.0, 4.0, 8.0], &[100.0, 200.0, 400.0, 800.0, 1600.0]]);
+    let points: Vec<Vec<f64>> = points.into_iter().filter(|x| x[0] * x[1] <= 1600.0).collect();
+    let seconds = |x: &[f64]| 3e-6 * x[1] + 5e-9 * x[1] * x[1] * x[0].log2() + 2e-4 * x[0];
+    assert_eq!((points.len(), formula(&points, &seconds)), (14, "5e-9 * log2(a) * b^2 + 0.0002 * a + 3e-6 * b".into()));
+}
+
+/// What a sum gives exactly, but for noise that is hardly more than what it may be off, is given by others, too.
+#[test]
+fn noise_in_the_seventh_place_is_no_exact_function() {
+    let rng = &mut StdRng::seed_from_u64(53);
+    let ranks = [2.0, 4.0, 8.0, 16.0, 32.0];
+    let mut terms = 0;
+    for _ in 0..80 {
+        let measured = experiment(&grid(&[&ranks]), &[1], &mut |_| 10.0 * (1.0 + 1e-7 * rng.random::<f64>()));
+        let model = &fit(&measured, &Options::default()).models[0];
+        terms += usize::from(!model.terms.is_empty());
+    }
+    assert!(terms <= 2, "{terms} of 80");
+}
+
 /// Repetitions tell how far noise moves values: no term is found in less than that.
 #[test]
 fn repetitions_tell_what_is_noise() {
