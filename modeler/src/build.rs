@@ -3,7 +3,7 @@
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
 use crate::cross;
 use crate::data::Data;
-use crate::effort::Found;
+use crate::effort::{self, Found};
 use crate::experiment::{Experiment, MetricId};
 use crate::lack_of_fit::LackOfFit;
 use crate::library::Shape;
@@ -413,7 +413,9 @@ pub(crate) fn searched_model(
     let mut model = if exact {
         let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
         model.uncertainty.coefficient_errors = vec![0.0; model.terms.len() + 1];
-        model.uncertainty.noises = vec![PossibleNoise::certain(Noise::background(chosen.left_out.sqrt()))];
+        // An exact function may be off by so much, and so may what is measured next.
+        let noise = chosen.left_out.sqrt().max(effort::EXPLAINS);
+        model.uncertainty.noises = vec![PossibleNoise::certain(Noise::background(noise))];
         model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
         model
     } else {
