@@ -331,6 +331,24 @@ fn the_page_judges_model_and_runner_up_by_the_same_number() {
     assert!(shown.contains("Error: how far the function misses a measurement"), "{shown}");
 }
 
+/// With `-v` a count says why nothing competed, and a time whose shape that is names it.
+#[test]
+fn models_without_runners_up_say_why() {
+    let world = World::new();
+    let mut lines = String::new();
+    for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+        let blocks = 50.0 + 3.0 * p;
+        for (metric, value) in [("basic_blocks", blocks), ("time", 1e-6 * blocks * (1.0 + 0.1 * p.sin().abs()))] {
+            let line = json!({"params": {"p": p}, "callpath": "work", "metric": metric, "value": value});
+            lines += &format!("{line}\n");
+        }
+    }
+    world.write("work.jsonl", &lines);
+    let shown = world.poise(["model", "work.jsonl", "-v"]).status(0).stdout;
+    assert!(shown.contains("work: the function gives the values exactly, so no other competed"), "{shown}");
+    assert!(shown.contains("work: the shape is that of basic_blocks, with which stands what lost there"), "{shown}");
+}
+
 /// The cells of a line of a table.
 fn cells(line: &str) -> Vec<&str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()

@@ -260,11 +260,12 @@ fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: boo
 
 /// Why a model has no runner-up.
 fn unopposed(experiment: &Experiment, model: &Model) -> String {
-    let effort = model.effort_metric.map(|metric| &experiment.metrics[metric as usize].name);
+    let other = model.effort_metric.filter(|metric| *metric != model.metric);
+    let effort = other.map(|metric| &experiment.metrics[metric as usize].name);
     let is_exact = model.quality.noise == Some(0.0) || model.quality.smape.is_some_and(|s| s < 1e-6);
     match (model.method, effort) {
         // What effort says is not asked of the times, which may well grow.
-        (Method::Effort, Some(name)) => format!("{name} alone gives the shape, so no other competed"),
+        (Method::Effort, Some(name)) => format!("the shape is that of {name}, with which stands what lost there"),
         _ if model.terms.is_empty() && is_exact => "all values are alike, so no growth competed".to_owned(),
         _ if is_exact => "the function gives the values exactly, so no other competed".to_owned(),
         _ => "no other hypothesis came close".to_owned(),
