@@ -307,6 +307,7 @@ impl Search<'_> {
         self.add_up(&mut continued, sums, w);
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
+        self.begin_with_two_values(sums, w);
         match self.extent {
             Extent::Usual => {}
             Extent::AllSums => {
@@ -435,6 +436,22 @@ impl Search<'_> {
         }
         better.retain(|sum| sum.score <= sums[0].score - PLAIN_PRICE);
         sort_in(sums, better);
+    }
+
+    /// Continues, of each parameter with two values, the factor that leaves least alone: where all of a function goes with the parameter, its
+    /// constant does, too, and is that factor, which need not be near alone.
+    fn begin_with_two_values(&self, sums: &mut Vec<Sum>, w: &mut Workspace) {
+        let axes = self.screen.axes.iter().enumerate().filter(|(_, axis)| axis.levels() == 2);
+        for (position, axis) in axes {
+            let alone = (1..axis.factors.len()).filter_map(|j| self.screen.pure(position, j)).map(|product| {
+                let sum = Sum { constant: false, products: [Some(product), None], mean: 0.0, score: 0.0 };
+                self.scored(sum, self.rss(&sum, w), FINEST_SCREENED)
+            });
+            if let Some(start) = alone.min_by(|a, b| a.score.total_cmp(&b.score)) {
+                let longer = self.longer(&start, SINGLES, last_score(sums), false, w);
+                sort_in(sums, longer);
+            }
+        }
     }
 
     /// Continues each of these products, alone and beside a constant.
