@@ -647,9 +647,9 @@ pub struct ReportArgs {
 Example:
   poise explain W004")]
 pub struct ExplainArgs {
-    /// The code, such as W004; without it, all are listed.
+    /// Codes, such as W004; without any, all are listed.
     #[arg(value_name = "CODE")]
-    pub code: Option<String>,
+    pub codes: Vec<String>,
 }
 
 /// One value per named parameter.

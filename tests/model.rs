@@ -249,7 +249,9 @@ fn every_code_is_explained() {
         let text = world.poise(["explain", code]).status(0).stdout;
         assert!(text.starts_with(code) && text.lines().count() > 2, "{text}");
     }
-    world.poise(["explain", "W999"]).status(2);
+    let two = world.poise(["explain", "w113", "W004"]).status(0).stdout;
+    assert!(two.starts_with("W113: ") && two.contains("\n\nW004: "), "{two}");
+    world.poise(["explain", "W004", "W999"]).status(2);
 }
 
 /// All inputs are gone through, and each that does not go with the others is named with its reason.

@@ -1,6 +1,6 @@
 //! Input that is wrong or odd: each gives an error or a warning that says what and where, and nothing is lost silently.
 
-use modeler::formats::{self, Input, ReadError, ReadOptions};
+use modeler::formats::{self, Format, Input, ReadError, ReadOptions};
 use modeler::{Options, fit};
 
 fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, ReadError> {
@@ -112,19 +112,44 @@ fn nothing_but_blanks_is_no_input() {
     }
 }
 
+/// One more than doubles hold exactly.
+const WHOLE: &str = "9007199254740993";
+
 #[test]
 fn whole_numbers_that_are_rounded_are_told_with_the_first_place() {
     let exact = "{\"params\":{\"p\":1},\"value\":9007199254740992}\n";
     assert_eq!(read(exact).unwrap().warnings, []);
     let lines = format!("{exact}{{\"params\":{{\"p\":2}},\"value\":[1,9007199254740993]}}\n");
+    // Beyond 2^64, too.
+    let beyond = "{\"params\":{\"p\":1},\"value\":18446744073709551617}\n".to_owned();
     let text = TEXT.replace("DATA 2\n", "DATA 2 9007199254740993\n");
-    for (bytes, place) in [(lines.as_str(), "input:2:1"), (&text, "input:6:8")] {
+    let json = format!(
+        "{{\"parameters\":[\"p\"],\"measurements\":{{\"main\":{{\"time\":[\n{{\"point\":[1],\"values\":[{WHOLE}]}}]}}}}}}"
+    );
+    let mut own = Vec::new();
+    formats::write(&read(TEXT).unwrap().experiment, Format::Experiment, &mut own).unwrap();
+    let own = String::from_utf8(own).unwrap().replace("\"values\":[1.0,", &format!("\"values\":[{WHOLE},"));
+    let own_place = format!("input:1:{}", own.find(WHOLE).unwrap() + 1);
+    let places = [
+        (lines.as_str(), "input:2:30"),
+        (&beyond, "input:1:27"),
+        (&text, "input:6:8"),
+        (&json, "input:2:24"),
+        (&own, &own_place),
+    ];
+    for (bytes, place) in places {
         let input = read(bytes).unwrap();
         let warnings: Vec<String> = input.warnings.iter().map(ToString::to_string).collect();
         let expected = format!("{place}: A whole number beyond 2^53 has lost its last digits. [W110]");
         assert_eq!(warnings, [expected]);
-        assert!(input.experiment.values.contains(&9_007_199_254_740_992.0));
+        let held = if bytes == beyond { 18_446_744_073_709_551_616.0 } else { 9_007_199_254_740_992.0 };
+        assert!(input.experiment.values.contains(&held));
     }
+    let columns = Some("p=parameter,time=metric".to_owned());
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    let table = format!("p,note,time\n1,{WHOLE},1\n2,a,{WHOLE}\n");
+    let warnings = formats::read_bytes("input", table.into(), &options).unwrap().warnings;
+    assert_eq!(warnings[0].to_string(), "input:3:3: A whole number beyond 2^53 has lost its last digits. [W110]");
 }
 
 /// Whole numbers of any length in text, where digits that a double gives back are no loss.
@@ -306,6 +331,8 @@ fn lines_that_end_with_a_carriage_return_alone_are_told() {
         text.starts_with("input:1:12: a carriage return stands within the line; expected lines that end"),
         "{text}"
     );
+    let lines = error("{\"params\":{\"p\":1},\"value\":1}\r{\"params\":{\"p\":2},\"value\":2}\r").to_string();
+    assert!(lines.starts_with("input:1:30: a carriage return stands within the line; expected lines"), "{lines}");
 }
 
 /// A file of zeros behind a good beginning: neither the memory nor the message grow with it.

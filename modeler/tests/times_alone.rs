@@ -255,6 +255,21 @@ fn sums_without_noise_come_back_from_other_points() {
     }
 }
 
+/// All of a time goes with a parameter that has two values, as with the threads of a core.
+#[test]
+fn what_two_values_of_a_parameter_divide_is_a_sum() {
+    let points = grid(&[&[2.0, 4.0, 8.0, 16.0, 32.0, 64.0], &[1.0, 2.0]]);
+    let seconds = |x: &[f64]| (10.0 + 2.0 * x[0]) / x[1];
+    assert_eq!(formula(&points, &seconds), "10 * b^(-1) + 2 * a * b^(-1)");
+    let rng = &mut StdRng::seed_from_u64(59);
+    for _ in 0..5 {
+        let measured = experiment(&points, &[3], &mut |x| seconds(x) * rng.random_range(0.98..1.02));
+        let model = &fit(&measured, &Options::default()).models[0];
+        let off = (model.at(&[128.0, 2.0]) / 133.0 - 1.0).abs();
+        assert!(off < 0.03, "{}", model.expression(&measured.parameters));
+    }
+}
+
 /// Along the longest line of a parameter another is one, and the logarithm of it nothing.
 #[test]
 fn functions_that_are_nothing_at_one_rank_are_told_by_other_lines() {

@@ -140,7 +140,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         Some(down_to) => smaller(&experiment, input::of_parameters(&experiment, "--down-to", down_to)?)?,
         None => Vec::new(),
     };
-    let fits = input::fit_here(&experiment, &arguments.fit)?;
+    let fits = input::fit_here(&experiment, &input::options(&arguments.fit)?)?;
     input::within_reach(&experiment, &fits, &target)?;
     let options = AdviseOptions {
         target: target.clone(),

@@ -18,9 +18,10 @@ use crate::output;
 
 /// Reads and fits both, compares, prints.
 pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
+    let options = input::options(&arguments.fit)?;
     let read = |path: &PathBuf| input::read_paths(std::slice::from_ref(path), &arguments.read, global);
     let fit = |input: Input| {
-        let fits = input::fit_here(&input.experiment, &arguments.fit)?;
+        let fits = input::fit_here(&input.experiment, &options)?;
         Ok::<(Input, modeler::Fits), Error>((input, fits))
     };
     let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);

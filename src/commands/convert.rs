@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
 
 use modeler::Experiment;
 use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadWarning, RunFound, Values, WriteError};
@@ -51,13 +52,20 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
         let what = "This poise was built without Parquet. Build it with cargo build --release --features parquet, or choose another format, such as csv.";
         return Err(Error::Usage(what.to_owned()));
     }
-    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
+    if matches!(format, Format::ExtraPArchive | Format::Parquet) && destination.is_none() && io::stdout().is_terminal()
+    {
+        let what =
+            format!("{format} is no text that a terminal shows. Name a file with -o, or a program behind a pipe.");
+        return Err(Error::Usage(what));
+    }
+    let options = input::options(&arguments.fit)?;
+    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     if format != Format::ExtraPArchive {
         output::stream(destination, |mut out| formats::write(&experiment, format, &mut out).map_err(not_written))?;
         return complete(0, &warnings);
     }
-    let fits = modeler::fit(&experiment, &input::options(&arguments.fit)?);
+    let fits = modeler::fit(&experiment, &options);
     output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
     input::partial(&warnings, &fits)
 }

@@ -1,7 +1,5 @@
 //! `poise explain`: what a warning means and what to do.
 
-use std::fmt::Write as _;
-
 use modeler::formats::EXPLANATIONS;
 use modeler::warning::{ALL, Explanation};
 
@@ -11,18 +9,16 @@ use crate::output;
 
 /// Prints one explanation, or the list of codes.
 pub fn explain(arguments: &ExplainArgs) -> Result<()> {
-    let text = match &arguments.code {
-        None => all().fold(String::new(), |mut text, e| {
-            let _ = writeln!(text, "{}  {}", e.code, e.title);
-            text
-        }),
-        Some(code) => {
-            let wanted = code.to_uppercase();
-            let found = all()
-                .find(|e| e.code == wanted)
-                .ok_or_else(|| Error::Usage(format!("There is no warning {code}; `poise explain` lists them all.")))?;
-            format!("{}: {}\n\n{}\n", found.code, found.title, found.text)
-        }
+    let explained = |code: &String| {
+        let found = all().find(|e| e.code == code.to_uppercase());
+        let found = found
+            .ok_or_else(|| Error::Usage(format!("There is no warning {code}; `poise explain` lists them all.")))?;
+        Ok(format!("{}: {}\n\n{}\n", found.code, found.title, found.text))
+    };
+    let text = if arguments.codes.is_empty() {
+        all().map(|e| format!("{}  {}\n", e.code, e.title)).collect()
+    } else {
+        arguments.codes.iter().map(explained).collect::<Result<Vec<String>>>()?.join("\n")
     };
     output::deliver(&text, None)
 }

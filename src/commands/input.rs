@@ -263,8 +263,8 @@ pub fn fit(experiment: &Experiment, options: &Options, ranks: &Ranks) -> Result<
 ///
 /// # Errors
 /// Nothing at all could be modelled.
-pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
-    modelled(modeler::fit(experiment, &options(arguments)?))
+pub fn fit_here(experiment: &Experiment, options: &Options) -> Result<Fits> {
+    modelled(modeler::fit(experiment, options))
 }
 
 /// Fits the series of `callpaths` in this process, as they are fitted among all.

@@ -326,7 +326,7 @@ pub(crate) fn default_unit(metric: &str) -> &'static str {
 }
 
 /// Whether no double stands for this number: none has its value, nor these digits as its shortest form.
-pub(crate) fn loses_digits(whole: u64) -> bool {
+fn loses_digits(whole: u64) -> bool {
     /// 2^53, below which doubles hold every whole number.
     const EXACT: u64 = 9_007_199_254_740_992;
     whole > EXACT

@@ -1,6 +1,7 @@
 //! What the readers of JSON share: looking at the beginning of a document, and finding the place of a value that a
 //! parsed document no longer knows.
 
+use super::collect::{Collector, written_loses_digits};
 use super::error::{Place, ReadError};
 use super::record::json_error;
 use super::source::position;
@@ -66,6 +67,15 @@ impl Document<'_> {
         ReadError::malformed(self.place(steps), what)
     }
 
+    /// Tells `into` of whole numbers that no double stands for, wherever in the document they are.
+    pub fn warn_of_lost_digits(&self, into: &mut Collector) {
+        let mut first = None;
+        for offset in lost_digits(self.text.as_bytes()) {
+            let (line, column) = *first.get_or_insert_with(|| position(self.text.as_bytes(), offset));
+            into.warn_of_lost_digits(&Place::at(self.name, line, column));
+        }
+    }
+
     /// The document as a `T`.
     pub fn parse<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, ReadError> {
         serde_json::from_str(self.text).map_err(|e| {
@@ -73,6 +83,29 @@ impl Document<'_> {
             if e.is_eof() { error.cut_off() } else { error }
         })
     }
+}
+
+/// Where in JSON text whole numbers begin that no double stands for.
+pub(crate) fn lost_digits(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let mut scanner = Scanner { bytes: text, at: 0 };
+    std::iter::from_fn(move || {
+        loop {
+            match scanner.peek()? {
+                b'"' => drop(scanner.string()?),
+                b'0'..=b'9' | b'-' => {
+                    let start = scanner.at;
+                    let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                    scanner.at += text[start..].iter().take_while(is_number).count();
+                    let number = std::str::from_utf8(&text[start..scanner.at]).unwrap_or_default();
+                    // 2^53 has 16 digits.
+                    if number.len() >= 16 && written_loses_digits(number) {
+                        return Some(start);
+                    }
+                }
+                _ => scanner.at += 1,
+            }
+        }
+    })
 }
 
 /// Where in a document the value begins that `steps` lead to, or the last one on the way that exists.
@@ -195,6 +228,15 @@ impl Scanner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_no_double_stands_for_are_found_outside_of_strings() {
+        let text = br#"{"9007199254740993": [9007199254740992, -9007199254740993, 9007199254740993.0, "9007199254740993", 18446744073709551617]}"#;
+        let found: Vec<usize> = lost_digits(text).collect();
+        let at = |number: &str| text.windows(number.len()).position(|w| w == number.as_bytes()).unwrap();
+        assert_eq!(found, [at("-9007199254740993"), at("18446744073709551617")]);
+        assert_eq!(lost_digits(b"[1, \"9007199254740993").count(), 0);
+    }
 
     #[test]
     fn places_are_found_through_strings_that_look_like_structure() {

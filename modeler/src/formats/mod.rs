@@ -459,7 +459,7 @@ impl<'a> Gathered<'a> {
             Some((format, other)) if *format != reader.format() => {
                 let what = format!("this is {}, while {other} is {format}", reader.format());
                 let error = ReadError::new(ErrorKind::NotRecognised, place, what).expected("inputs of one format");
-                return Err(error.advice("Convert one of them with poise import"));
+                return Err(error.advice("Convert each with poise import FILE -o NAME.json, and give those"));
             }
             Some(_) => {}
             None => self.first = Some((reader.format(), place.clone())),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::collect::{Collector, Order, Quantity, loses_digits};
+use super::collect::{Collector, Order, Quantity};
 use super::error::{IGNORED, Place, ReadError};
 use super::json::{self, Step};
 use super::plain_line::{self, Numbers, PlainLine, Template};
@@ -22,6 +22,8 @@ pub(crate) struct Dialect {
     pub semicolons: bool,
 }
 
+/// 2^53, below which doubles hold every whole number.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 /// No line that holds a value is shorter.
 const SHORTEST: usize = r#"{"params":{"p":1},"value":1}"#.len();
 
@@ -224,8 +226,10 @@ impl Lines<'_> {
                 format!("The key `{key}` is unknown and was ignored, here and below."),
             );
         }
-        if record.lost_digits {
-            self.into.warn_of_lost_digits(place);
+        if record.coordinates.iter().chain(&record.values).any(|number| number.abs() >= EXACT) {
+            for offset in json::lost_digits(line) {
+                self.into.warn_of_lost_digits(&Place::at(self.file, number, skipped + offset + 1));
+            }
         }
         let order = match &self.order {
             Some(order) => order,
@@ -311,10 +315,21 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         return ReadError::malformed(place, "the line ends within a string")
             .advice("If this is the last line, copy the file again: it was probably cut off; a line feed in a string is written \\n");
     }
+    let is_return = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
+    if what == "trailing characters" && json.windows(2).any(is_return) {
+        return within_line(place);
+    }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
         None => ReadError::malformed(place, what),
     }
+}
+
+/// That lines end as on systems of long ago.
+pub(crate) fn within_line(place: Place) -> ReadError {
+    ReadError::malformed(place, "a carriage return stands within the line")
+        .expected("lines that end with a line feed")
+        .advice("Convert the file, for example with tr '\\r' '\\n'")
 }
 
 /// The letters around this byte of a line of `json`, and where in the line they begin, with a sign.
@@ -338,8 +353,6 @@ struct Record {
     path: Vec<String>,
     metric: String,
     values: Vec<f64>,
-    /// Whether a value is a whole number that no double can hold.
-    lost_digits: bool,
     /// Keys met that have no meaning, and the one of them that was not warned about yet.
     ignored: Vec<String>,
     unknown: Option<String>,
@@ -370,7 +383,6 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
         record.path.clear();
         record.metric.clear();
         record.values.clear();
-        record.lost_digits = false;
         record.coordinates.fill(f64::NAN);
         let (mut parameters, mut callpath, mut metric, mut value) = (false, false, false, false);
         while let Some(Text(key)) = map.next_key_seed(TextSeed)? {
@@ -460,11 +472,11 @@ impl<'de> Visitor<'de> for Coordinates<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Record { names, coordinates, lost_digits, .. } = self.0;
+        let Record { names, coordinates, .. } = self.0;
         let first_line = names.is_empty();
         let mut given = 0;
         while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
-            let value = map.next_value_seed(Coordinate(lost_digits))?;
+            let value = map.next_value_seed(Coordinate)?;
             if first_line {
                 if names.iter().any(|n| *n == name) {
                     return Err(A::Error::custom(format!("the parameter `{name}` stands here twice")));
@@ -502,17 +514,17 @@ impl<'de> Visitor<'de> for Coordinates<'_> {
     }
 }
 
-/// A coordinate, and a note of whether it has lost digits.
-struct Coordinate<'a>(&'a mut bool);
+/// A coordinate.
+struct Coordinate;
 
-impl<'de> DeserializeSeed<'de> for Coordinate<'_> {
+impl<'de> DeserializeSeed<'de> for Coordinate {
     type Value = f64;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl Visitor<'_> for Coordinate<'_> {
+impl Visitor<'_> for Coordinate {
     type Value = f64;
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a number")
@@ -521,11 +533,9 @@ impl Visitor<'_> for Coordinate<'_> {
         Ok(value)
     }
     fn visit_u64<E>(self, value: u64) -> Result<f64, E> {
-        *self.0 |= loses_digits(value);
         Ok(value as f64)
     }
     fn visit_i64<E>(self, value: i64) -> Result<f64, E> {
-        *self.0 |= loses_digits(value.unsigned_abs());
         Ok(value as f64)
     }
 }
@@ -578,12 +588,10 @@ impl<'de> Visitor<'de> for Values<'_> {
     }
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
         self.0.values.push(value as f64);
-        self.0.lost_digits |= loses_digits(value);
         Ok(())
     }
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
         self.0.values.push(value as f64);
-        self.0.lost_digits |= loses_digits(value.unsigned_abs());
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<(), A::Error> {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::collect::{Collector, Order, written_loses_digits};
 use super::error::{ASSUMED, Place, ReadError};
+use super::record::within_line;
 use super::source::{Lines, RawLine, Source, not_utf8};
 use super::{Detection, Format, Reader};
 use crate::experiment::PointId;
@@ -104,10 +105,7 @@ impl State<'_> {
         let trimmed = line.text.trim();
         if let Some(at) = trimmed.find('\r') {
             let column = line.column(&trimmed[at..]);
-            return Err(self
-                .malformed(line.number, column, "a carriage return stands within the line")
-                .expected("lines that end with a line feed")
-                .advice("Convert the file, for example with tr '\\r' '\\n'"));
+            return Err(within_line(Place::at(self.file, line.number, column)));
         }
         if trimmed.is_empty() || trimmed.starts_with('#') {
             return Ok(());

@@ -32,20 +32,36 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     experiment.levels().into_iter().enumerate().filter_map(along).collect()
 }
 
-/// That a parameter has one value in all points and another at the target, or that parameters change together at all points and not there,
-/// in a sentence; nothing where that is not so.
+/// That a parameter has one value in all points and another at the target, or two and neither there, or that parameters change together at all
+/// points and not there, in a sentence; nothing where that is not so.
 ///
 /// ```
 /// let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 )\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
 /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
 /// let told = modeler::report::unmeasured(&experiment, &[4.0, 20.0]).unwrap();
 /// assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"));
-/// assert_eq!(modeler::report::unmeasured(&experiment, &[2.0, 4000.0]), None);
+/// assert_eq!(modeler::report::unmeasured(&experiment, &[2.0, 20.0]), None);
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
 #[must_use]
 pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    of_one_value(experiment, target).or_else(|| apart(experiment, target))
+    of_one_value(experiment, target).or_else(|| of_two_values(experiment, target)).or_else(|| apart(experiment, target))
+}
+
+fn of_two_values(experiment: &Experiment, target: &[f64]) -> Option<String> {
+    let only = |(l, values): (usize, Vec<f64>)| {
+        let [low, high] = values[..] else { return None };
+        let named = |value: f64| format!("{} = {}", experiment.parameters[l], coordinate(value));
+        (!values.contains(&target[l])).then(|| (format!("{} or {}", named(low), named(high)), named(target[l])))
+    };
+    let (only, there): (Vec<_>, Vec<_>) = experiment.levels().into_iter().enumerate().filter_map(only).unzip();
+    (!only.is_empty()).then(|| {
+        format!(
+            "All points have {}, which do not tell how the cost goes on: for {} a simple function that passes near both values is taken.",
+            only.join(", and "),
+            there.join(", ")
+        )
+    })
 }
 
 fn of_one_value(experiment: &Experiment, target: &[f64]) -> Option<String> {
@@ -453,6 +469,19 @@ mod tests {
         assert_eq!(said(64.0, 320.0), None);
         assert_eq!(said(64.0, 330.0), None); // nearly
         assert!(said(64.0, 160.0).unwrap().starts_with("At all points each value of p goes with one of n"));
+    }
+
+    #[test]
+    fn a_parameter_of_two_values_is_told_where_the_target_has_neither() {
+        let text = "PARAMETER p\nPARAMETER t\nPOINTS ( 2 1 ) ( 2 2 ) ( 4 1 ) ( 4 2 ) ( 8 1 ) ( 8 2 )\nREGION solve\nMETRIC time\n\
+                    DATA 8\nDATA 4\nDATA 16\nDATA 8\nDATA 32\nDATA 16\n";
+        let experiment = crate::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+        let told = unmeasured(&experiment, &[16.0, 4.0]).unwrap();
+        assert!(
+            told.starts_with("All points have t = 1 or t = 2, which do not tell how the cost goes on: for t = 4"),
+            "{told}"
+        );
+        assert_eq!(unmeasured(&experiment, &[16.0, 2.0]), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::{Cursor, Read};
 use super::suggest::{has_decimal_comma, is_repetition, parted_by_blanks, seconds_of_clock, without_roles};
 use super::{Row, add};
 use crate::experiment::OverRanks;
-use crate::formats::collect::{Collector, default_unit, split_path};
+use crate::formats::collect::{Collector, default_unit, split_path, written_loses_digits};
 use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::{Source, not_utf8, wide};
 use crate::formats::{Detection, Format, Reader, units};
@@ -81,7 +81,14 @@ impl Reader for Columns {
         let mut unnamed = Unnamed::of(&header, &roles);
         let last = roles.iter().rposition(Option::is_some).unwrap_or(0);
         let (mut ragged, mut long): (Vec<usize>, Vec<(Place, usize)>) = (Vec::new(), Vec::new());
-        let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
+        let mut table = Table {
+            name: &name,
+            header: &header,
+            roles,
+            units: HashMap::new(),
+            rows: Vec::new(),
+            lost_digits: Vec::new(),
+        };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
         let stream: Box<dyn Read> =
@@ -156,6 +163,9 @@ impl Reader for Columns {
         }
         for message in unnamed.warnings(&header) {
             into.warn(IGNORED, Place::file(&name), message);
+        }
+        for (line, column) in table.lost_digits {
+            into.warn_of_lost_digits(&Place::at(&name, line, column));
         }
         add(table.rows, &name, into)
     }
@@ -470,6 +480,8 @@ struct Table<'a> {
     /// The unit that a metric's first value had.
     units: HashMap<String, String>,
     rows: Vec<Row>,
+    /// Line and column of the whole numbers that no double stands for.
+    lost_digits: Vec<(usize, usize)>,
 }
 
 impl Table<'_> {
@@ -511,6 +523,12 @@ impl Table<'_> {
                 error.expected("a finite number").advice(self.advice(cell, column))
             })
         };
+        let is_number = |role: &Role| matches!(role, Role::Parameter(_) | Role::Metric(..) | Role::Value);
+        let loses = |c: &usize| {
+            self.roles[*c].as_ref().is_some_and(is_number)
+                && cells.get(*c).is_some_and(|cell| written_loses_digits(cell))
+        };
+        let lost: Vec<usize> = (0..self.roles.len()).filter(loses).collect();
         let (mut row, mut values) = (Row::default(), Vec::new());
         for (column, role) in self.roles.iter().enumerate().filter(|(c, _)| *c < cells.len()) {
             let cell = &cells[column];
@@ -535,6 +553,7 @@ impl Table<'_> {
             let (values, at) = (vec![value], Some((line, column + 1)));
             self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values, at });
         }
+        self.lost_digits.extend(lost.into_iter().map(|column| (line, column + 1)));
         Ok(())
     }
 
