@@ -37,6 +37,8 @@ const NOISY: f64 = 0.3;
 
 /// Relative residual up to which a function explains a count.
 const EXPLAINED: f64 = 0.01;
+/// Root mean square of the relative differences above which a function that explains a count is doubted all the same.
+const OFF_SMALL: f64 = 0.1;
 
 impl Found {
     /// How many coefficients other than zero it has.
@@ -121,8 +123,15 @@ pub(crate) fn count_model(
     model.uncertainty.freedom = y.len().saturating_sub(k) as f64;
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
+    let off = best.differs_by(&data.points, &data.medians);
     if !best.is_explained() {
         let message = format!("No function that the search found comes closer than {:.1} %.", 100.0 * best.residual);
+        model.warnings.push(warning(warning::EFFORT_INEXACT, message));
+    } else if off > OFF_SMALL {
+        let message = format!(
+            "The function is right where the count is large, and off by {:.0} % where it is not: it may be another one there.",
+            100.0 * off
+        );
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     }
     model.runners_up = found[1..].iter().take(runners_up).map(|f| count_runner_up(experiment, data, best, f)).collect();

@@ -198,7 +198,7 @@ fn is_determined(found: &Found, values: usize) -> bool {
 }
 
 /// Best first, every sum of the same terms once.
-fn by_score(mut found: Vec<Found>) -> Vec<Found> {
+pub(crate) fn by_score(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by(|a, b| a.score.total_cmp(&b.score));
     let shapes = |f: &Found| f.terms.iter().map(|t| t.0.clone()).collect::<Vec<_>>();
     let mut seen: Vec<Vec<Shape>> = Vec::new();

@@ -384,6 +384,14 @@ impl<'a> Hypotheses<'a> {
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 
+    /// The library of smooth functions of which none of [`Self::for_count`] explains the count `y`: all of its parameters have negative exponents.
+    /// What falls beside something that grows as much shows in no line. None where those were there, or more than products of two can hold.
+    pub fn falling_everywhere(&self, y: &[f64]) -> Option<(Rounding, Arc<Library>)> {
+        let all = (1usize << self.varying.len()) - 1;
+        let is_new = self.sets.negative == NegativeExponents::Auto && self.not_rising(y) != all;
+        (is_new && self.varying.len() <= MOST_SHARED).then(|| (Rounding::None, self.library(y, Rounding::None, all)))
+    }
+
     /// Gives `run` the candidates for the times `y`; `None` if no parameter varies.
     pub fn with_screen<T>(&self, y: &[f64], may_fall: bool, run: impl FnOnce(Screen) -> T) -> Option<T> {
         let all = (1 << self.varying.len()) - 1;

@@ -152,6 +152,17 @@ pub(crate) fn cuts(data: &Data) -> Vec<Cut> {
     (0..parameters).flat_map(|l| cuts_of(data, l)).collect()
 }
 
+/// Where `data` have enough values of a parameter on both sides, whatever they are.
+pub(crate) fn places(data: &Data) -> Vec<Cut> {
+    let parameters = data.points.first().map_or(0, |x| x.len());
+    (0..parameters).flat_map(|l| places_of(&data.lines.levels(l).values, l)).collect()
+}
+
+fn places_of(values: &[f64], parameter: usize) -> impl Iterator<Item = Cut> + '_ {
+    let ends = LEAST_VALUES..(values.len() + 1).saturating_sub(LEAST_VALUES);
+    ends.map(move |k| Cut { parameter, below: values[k - 1], above: values[k] })
+}
+
 fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
     let values = &data.lines.levels(parameter).values;
     if values.len() < 2 * LEAST_VALUES {
@@ -166,11 +177,9 @@ fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
     let mut sorted = sharpness[1..sharpness.len() - 1].to_vec();
     sorted.sort_by(f64::total_cmp);
     let limit = (KINK * sorted[sorted.len() / 2]).max(LEAST_KINK);
-    let mut kinks: Vec<(f64, Cut)> = (LEAST_VALUES..=values.len() - LEAST_VALUES)
-        .map(|k| {
-            let cut = Cut { parameter, below: values[k - 1], above: values[k] };
-            (sharpness[k - 1].max(sharpness[k]) + 0.1 * sharpness[k - 1].min(sharpness[k]), cut)
-        })
+    let mut kinks: Vec<(f64, Cut)> = (LEAST_VALUES..)
+        .zip(places_of(values, parameter))
+        .map(|(k, cut)| (sharpness[k - 1].max(sharpness[k]) + 0.1 * sharpness[k - 1].min(sharpness[k]), cut))
         .filter(|(kink, _)| *kink >= limit)
         .collect();
     kinks.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -45,6 +45,46 @@ fn grows(exponent: i32, log_exponent: i32) -> Growth {
     Growth { exponent: Exponent::from_integer(exponent), log_exponent }
 }
 
+/// A change of slope alone is no kink beside the others' curvature, and none that a function shows which is right where counts are large.
+#[test]
+fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
+    let points: Vec<Vec<f64>> = (1..=12).map(|k| vec![f64::from(1 << k)]).collect();
+    type Function = fn(f64) -> f64;
+    let cases: [(usize, Function, &str); 4] = [
+        (
+            10,
+            |p| if p <= 16.0 { 1000.0 * p } else { 100.0 * p + 20000.0 },
+            "1000 * p for p <= 16; 20000 + 100 * p for p >= 32",
+        ),
+        (
+            12,
+            |p| if p <= 16.0 { 1000.0 * p } else { 150.0 * p * p.log2() },
+            "1000 * p for p <= 16; 150 * p * log2(p) for p >= 32",
+        ),
+        (
+            12,
+            |p| p * p.log2() * if p <= 64.0 { 4937.0 } else { 6171.0 },
+            "4937 * p * log2(p) for p <= 64; 6171 * p * log2(p) for p >= 128",
+        ),
+        (12, |p| 7.0 + 3.0 * p + 50.0 * p.log2(), "7 + 50 * log2(p) + 3 * p"),
+    ];
+    for (count, blocks, expected) in cases {
+        let points = &points[..count];
+        let values: Vec<f64> = points.iter().map(|x| blocks(x[0])).collect();
+        let measured = experiment(&["main"], points, &["p"], &[("basic_blocks", &values)]);
+        assert_eq!(model_of(&measured, "basic_blocks").expression(&measured.parameters), expected);
+    }
+    // Of roots, which rounding keeps from being exact, it is said that another function may hold below.
+    let values: Vec<f64> =
+        points.iter().map(|x| if x[0] <= 32.0 { 2878.0 * x[0].sqrt() } else { 254.0 * x[0] }.round()).collect();
+    let measured = experiment(&["main"], &points, &["p"], &[("basic_blocks", &values)]);
+    let warnings = model_of(&measured, "basic_blocks").warnings;
+    assert!(
+        warnings.iter().any(|w| w.code == "W007" && w.message.contains("it may be another one there")),
+        "{warnings:?}"
+    );
+}
+
 #[test]
 fn a_count_that_switches_its_algorithm_is_two_exact_functions() {
     // Insertion sort up to 16384 elements, a logarithmic one beyond.

@@ -175,10 +175,20 @@ impl<'a> Fitter<'a> {
             model.warnings.extend(inexact.map(at_one));
             return Some(model);
         }
-        if effort.found.first()?.residual <= segments::ROUNDED {
+        let found = effort.found.first()?;
+        // A function that is right where the count is large may be off elsewhere.
+        if found.differs_by(&data.points, &data.medians) <= segments::ROUNDED {
             return None;
         }
-        segments::cuts(data).into_iter().find_map(|cut| {
+        let kinks = if found.residual > segments::ROUNDED { segments::cuts(data) } else { Vec::new() };
+        // Beyond the kinks that stand out both sides tell at once whether they are exact.
+        let is_exact = |part: &Data<'a>| {
+            let (hypotheses, y) = (self.hypotheses(part), &part.medians);
+            hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y)).is_some()
+        };
+        let others = segments::places(data).into_iter().filter(|cut| !kinks.contains(cut));
+        let others = others.filter(|cut| [true, false].iter().all(|&lower| is_exact(&cut.part(data, lower))));
+        kinks.iter().copied().chain(others).find_map(|cut| {
             let mut side = |lower: bool| {
                 let part = cut.part(data, lower);
                 let found = self.functions_behind(&part, workspace);
@@ -293,7 +303,17 @@ impl<'a> Fitter<'a> {
             steps: &hypotheses.steps(y),
         };
         let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
-        effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, propose, workspace)
+        let mut search = |libraries: &mut dyn Iterator<Item = _>| {
+            effort::search(count, libraries, self.options.maximum_terms, &propose, workspace)
+        };
+        let found = search(&mut hypotheses.for_count(y));
+        // What adds and takes off again may come near anything.
+        let adds = |f: &Found| f.terms.iter().all(|t| t.1 > 0.0);
+        if found.first().is_some_and(|f| f.exact || adds(f) && f.is_explained()) {
+            return found;
+        }
+        let falling = search(&mut hypotheses.falling_everywhere(y).into_iter());
+        effort::by_score(found.into_iter().chain(falling).collect())
     }
 
     /// The function of counts `y` that are zero where a parameter is 1 and only there, as of messages, which one rank has nobody to send

@@ -17,6 +17,33 @@ fn sums_and_products_of_counts_come_back() {
     assert_eq!(blocks_of_n_and_p(&|p, n| 10.0 * n + 3.0 * n / p), "3 * p^(-1) * n + 10 * n");
 }
 
+/// The faces of domains that ranks share out shrink with p as what goes over all ranks grows: no line falls.
+#[test]
+fn what_falls_beside_something_that_grows_as_much_is_found() {
+    let bytes = |of: OfTwo| {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (path, bytes) = (builder.callpath(["main", "MPI_Send"]), builder.metric(metric("bytes_sent")));
+        for p in (0..5).map(|k| 128.0 * f64::from(1 << k)) {
+            for n in (1..=5).map(|k| 8000.0 * f64::from(k)) {
+                let point = builder.point(&[p, n]);
+                builder.add(path, bytes, point, of(p, n).round());
+            }
+        }
+        let measured = builder.finish();
+        let fits = fit(&measured, &Options::default());
+        fits.models[0].at(&[65536.0, 1e6])
+    };
+    let sums: [OfTwo; 3] = [
+        &|p, n| 640.0 * (n / p).powf(2.0 / 3.0) + 1024.0 * p,
+        &|p, n| 304.0 * p.log2() * n.sqrt() + 3886.0 * (n / p).powf(2.0 / 3.0),
+        &|p, n| 304.0 * p.log2() * n.sqrt() + 3000.0 * (n / p).powf(0.75),
+    ];
+    for (i, of) in sums.into_iter().enumerate() {
+        let off = bytes(of) / of(65536.0, 1e6) - 1.0;
+        assert!(off.abs() < 1e-4, "{i}: {off}");
+    }
+}
+
 /// A counter of which nothing says that it is exact is where a function gives all of its whole numbers; others keep their noise.
 #[test]
 fn counters_of_other_names_are_counts_where_they_are_exact() {
