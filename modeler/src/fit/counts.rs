@@ -304,7 +304,7 @@ impl<'a> Fitter<'a> {
         };
         let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
         let mut search = |libraries: &mut dyn Iterator<Item = _>| {
-            effort::search(count, libraries, self.options.maximum_terms, &propose, workspace)
+            effort::search(count, libraries, self.options.maximum_terms, propose, workspace)
         };
         let found = search(&mut hypotheses.for_count(y));
         // What adds and takes off again may come near anything.
