@@ -80,10 +80,22 @@ fn is_colored(stream: &impl IsTerminal) -> bool {
     }
 }
 
+fn is_stdout(destination: Option<&Path>) -> bool {
+    destination.is_none_or(|path| path == Path::new("-"))
+}
+
+/// Whether what is written to `destination` is shown on a terminal.
+pub fn is_terminal(destination: Option<&Path>) -> bool {
+    is_stdout(destination) && io::stdout().is_terminal()
+}
+
 /// A heading in a text for `destination`, as [`deliver`] takes it; files are never coloured.
 pub fn heading(text: &str, destination: Option<&Path>) -> String {
-    let is_stdout = destination.is_none_or(|path| path == Path::new("-"));
-    if is_stdout && is_colored(&io::stdout()) { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    if is_stdout(destination) && is_colored(&io::stdout()) {
+        format!("\u{1b}[1m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
 }
 
 static WIDTH: OnceLock<Option<u16>> = OnceLock::new();
@@ -99,10 +111,9 @@ pub fn width(destination: Option<&Path>) -> Option<usize> {
     if let Some(columns) = WIDTH.get().copied().flatten() {
         return Some(usize::from(columns));
     }
-    let is_stdout = destination.is_none_or(|path| path == Path::new("-"));
     let set = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
     let of_terminal = || terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns));
-    (is_stdout && io::stdout().is_terminal()).then(|| set().or_else(of_terminal).unwrap_or(USUAL_WIDTH))
+    is_terminal(destination).then(|| set().or_else(of_terminal).unwrap_or(USUAL_WIDTH))
 }
 
 /// Columns of a terminal that does not tell.

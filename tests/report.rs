@@ -346,7 +346,7 @@ fn models_without_runners_up_say_why() {
     world.write("work.jsonl", &lines);
     let shown = world.poise(["model", "work.jsonl", "-v"]).status(0).stdout;
     assert!(shown.contains("work: the function gives the values exactly, so no other competed"), "{shown}");
-    assert!(shown.contains("work: the shape is that of basic_blocks, with which stands what lost there"), "{shown}");
+    assert!(shown.contains("work: the shape is that of basic_blocks; what lost stands with its model"), "{shown}");
 }
 
 /// The cells of a line of a table.

@@ -38,7 +38,7 @@ const NOISY: f64 = 0.3;
 /// Relative residual up to which a function explains a count.
 const EXPLAINED: f64 = 0.01;
 /// Root mean square of the relative differences above which a function that explains a count is doubted all the same.
-const OFF_SMALL: f64 = 0.1;
+pub(crate) const OFF: f64 = 0.1;
 
 impl Found {
     /// How many coefficients other than zero it has.
@@ -88,6 +88,11 @@ impl Found {
         self.residual <= EXPLAINED
     }
 
+    /// Whether all terms add: what adds and takes off again may come near anything.
+    pub fn adds(&self) -> bool {
+        self.terms.iter().all(|t| t.1 > 0.0)
+    }
+
     /// Value at `x`.
     pub fn at(&self, x: &[f64]) -> f64 {
         terms_of(self, Role::Computation).iter().map(|t| t.at(x)).sum()
@@ -127,9 +132,9 @@ pub(crate) fn count_model(
     if !best.is_explained() {
         let message = format!("No function that the search found comes closer than {:.1} %.", 100.0 * best.residual);
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
-    } else if off > OFF_SMALL {
+    } else if off > OFF {
         let message = format!(
-            "The function is right where the count is large, and off by {:.0} % where it is not: it may be another one there.",
+            "The function is right where the count is large, and off by {:.0} % on average: it may be another one where the count is small.",
             100.0 * off
         );
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));

@@ -165,9 +165,7 @@ pub(crate) fn search(
                     near.push(shapes);
                 }
             }
-            // What adds and takes off again may come near anything.
-            let adds = |f: &Found| f.terms.iter().all(|t| t.1 > 0.0);
-            explained |= best.first().is_some_and(|f| search.is_explained(f) && (f.exact || adds(f)));
+            explained |= best.first().is_some_and(|f| search.is_explained(f) && (f.exact || f.adds()));
             let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
             let kept =
                 |f: &Found| (f.exact || rounding == Rounding::None && !is_explained) && is_determined(f, count.y.len());

@@ -389,7 +389,10 @@ impl<'a> Hypotheses<'a> {
     pub fn falling_everywhere(&self, y: &[f64]) -> Option<(Rounding, Arc<Library>)> {
         let all = (1usize << self.varying.len()) - 1;
         let is_new = self.sets.negative == NegativeExponents::Auto && self.not_rising(y) != all;
-        (is_new && self.varying.len() <= MOST_SHARED).then(|| (Rounding::None, self.library(y, Rounding::None, all)))
+        // Of noise no function would be found, after a long search.
+        let is_smooth = || Lines::of(&self.points).roughness(y).is_none_or(|rough| rough <= NEARLY_SMOOTH);
+        (is_new && self.varying.len() <= MOST_SHARED && is_smooth())
+            .then(|| (Rounding::None, self.library(y, Rounding::None, all)))
     }
 
     /// Gives `run` the candidates for the times `y`; `None` if no parameter varies.

@@ -66,14 +66,16 @@ impl PlainSums {
         line.get_or_init(|| Line::new(points, parameter, sets)).smallest(y)
     }
 
-    /// The line that is kept for all who ask, or one for this question.
+    /// The line that is kept for all who ask, in the place of another where too many are.
     fn kept(&self, key: Key) -> Arc<OnceLock<Line>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < MOST_LINES {
-            Arc::clone(kept.entry(key).or_default())
-        } else {
-            kept.get(&key).cloned().unwrap_or_default()
+        if kept.len() == MOST_LINES
+            && !kept.contains_key(&key)
+            && let Some(other) = kept.keys().next().cloned()
+        {
+            kept.remove(&other);
         }
+        Arc::clone(kept.entry(key).or_default())
     }
 }
 
@@ -230,5 +232,8 @@ mod tests {
                 assert_eq!(found.is_some(), is_steep, "{first} {parameter}");
             }
         }
+        let key = || (0, false, vec![1.5_f64.to_bits()]);
+        assert!(Arc::ptr_eq(&shared.kept(key()), &shared.kept(key())));
+        assert_eq!(shared.0.lock().unwrap().len(), MOST_LINES);
     }
 }

@@ -152,10 +152,9 @@ pub(crate) fn cuts(data: &Data) -> Vec<Cut> {
     (0..parameters).flat_map(|l| cuts_of(data, l)).collect()
 }
 
-/// Where `data` have enough values of a parameter on both sides, whatever they are.
-pub(crate) fn places(data: &Data) -> Vec<Cut> {
-    let parameters = data.points.first().map_or(0, |x| x.len());
-    (0..parameters).flat_map(|l| places_of(&data.lines.levels(l).values, l)).collect()
+/// Where `data` have enough values of `parameter` on both sides, in ascending order.
+pub(crate) fn places(data: &Data, parameter: usize) -> Vec<Cut> {
+    places_of(&data.lines.levels(parameter).values, parameter).collect()
 }
 
 fn places_of(values: &[f64], parameter: usize) -> impl Iterator<Item = Cut> + '_ {

@@ -100,7 +100,8 @@ pub const ALL: &[Explanation] = &[
         code: EFFORT_INEXACT,
         title: "a count is explained only approximately",
         text: "No sum of a few terms of the exponent sets gives the count to its own precision. The closest simple \
-               one is reported. Extending the exponent sets may help. Where a parameter has two values at the call path, \
+               one is reported. Extending the exponent sets may help. Where it is right for large counts only, the program may do \
+               something else at small scales: more points tell where that changes. Where a parameter has two values at the call path, \
                as where one rank alone has nobody to talk to, measure a third.",
     },
     Explanation {

@@ -145,6 +145,8 @@ fn whole_numbers_that_are_rounded_are_told_with_the_first_place() {
         let held = if bytes == beyond { 18_446_744_073_709_551_616.0 } else { 9_007_199_254_740_992.0 };
         assert!(input.experiment.values.contains(&held));
     }
+    let ignored = format!("{{\"params\":{{\"p\":1}},\"value\":20000000000000000,\"job\":{WHOLE}}}\n");
+    assert!(read(ignored).unwrap().warnings.iter().all(|warning| warning.code != "W110"));
     let columns = Some("p=parameter,time=metric".to_owned());
     let options = ReadOptions { columns, ..ReadOptions::default() };
     let table = format!("p,note,time\n1,{WHOLE},1\n2,a,{WHOLE}\n");
@@ -332,7 +334,7 @@ fn lines_that_end_with_a_carriage_return_alone_are_told() {
         "{text}"
     );
     let lines = error("{\"params\":{\"p\":1},\"value\":1}\r{\"params\":{\"p\":2},\"value\":2}\r").to_string();
-    assert!(lines.starts_with("input:1:30: a carriage return stands within the line; expected lines"), "{lines}");
+    assert!(lines.starts_with("input:1:29: a carriage return stands within the line; expected lines"), "{lines}");
 }
 
 /// A file of zeros behind a good beginning: neither the memory nor the message grow with it.

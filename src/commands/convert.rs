@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
 
 use modeler::Experiment;
 use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadWarning, RunFound, Values, WriteError};
@@ -53,8 +52,7 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
         return Err(Error::Usage(what.to_owned()));
     }
     let destination = arguments.output.as_deref();
-    if matches!(format, Format::ExtraPArchive | Format::Parquet) && destination.is_none() && io::stdout().is_terminal()
-    {
+    if matches!(format, Format::ExtraPArchive | Format::Parquet) && output::is_terminal(destination) {
         let what =
             format!("{format} is no text that a terminal shows. Name a file with -o, or a program behind a pipe.");
         return Err(Error::Usage(what));

@@ -265,7 +265,7 @@ fn unopposed(experiment: &Experiment, model: &Model) -> String {
     let is_exact = model.quality.noise == Some(0.0) || model.quality.smape.is_some_and(|s| s < 1e-6);
     match (model.method, effort) {
         // What effort says is not asked of the times, which may well grow.
-        (Method::Effort, Some(name)) => format!("the shape is that of {name}, with which stands what lost there"),
+        (Method::Effort, Some(name)) => format!("the shape is that of {name}; what lost stands with its model"),
         _ if model.terms.is_empty() && is_exact => "all values are alike, so no growth competed".to_owned(),
         _ if is_exact => "the function gives the values exactly, so no other competed".to_owned(),
         _ => "no other hypothesis came close".to_owned(),

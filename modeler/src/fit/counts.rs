@@ -31,6 +31,9 @@ pub(super) struct Effort {
     pub(super) found: Vec<Found>,
     /// Of waiting, the stages that are waited for, where it is so many times what one costs.
     pub(super) stages: Option<Found>,
+    /// How far the best candidate is off the count, as the root mean square of the relative differences; its own residual counts large values
+    /// for more.
+    pub(super) off: f64,
     /// Whether the count repeats exactly.
     pub(super) repeats: bool,
     /// The parameter, if there is one, at whose value one the count is not that of `found`, which gives all others exactly.
@@ -177,17 +180,21 @@ impl<'a> Fitter<'a> {
         }
         let found = effort.found.first()?;
         // A function that is right where the count is large may be off elsewhere.
-        if found.differs_by(&data.points, &data.medians) <= segments::ROUNDED {
+        if found.exact || effort.off <= segments::ROUNDED {
             return None;
         }
         let kinks = if found.residual > segments::ROUNDED { segments::cuts(data) } else { Vec::new() };
-        // Beyond the kinks that stand out both sides tell at once whether they are exact.
-        let is_exact = |part: &Data<'a>| {
-            let (hypotheses, y) = (self.hypotheses(part), &part.medians);
-            hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y)).is_some()
+        // Beyond the kinks that stand out both sides tell at once whether they are exact, and where the lower one is not, no longer one is.
+        let is_exact = |part: Data<'a>| {
+            let (hypotheses, y) = (self.hypotheses(&part), &part.medians);
+            let exact = || hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y));
+            effort::constant_count(y).is_some() || exact().is_some()
         };
-        let others = segments::places(data).into_iter().filter(|cut| !kinks.contains(cut));
-        let others = others.filter(|cut| [true, false].iter().all(|&lower| is_exact(&cut.part(data, lower))));
+        let parameters = 0..data.points.first().map_or(0, |x| x.len());
+        let of_parameter =
+            |l: usize| segments::places(data, l).into_iter().take_while(|cut| is_exact(cut.part(data, true)));
+        let others =
+            parameters.flat_map(of_parameter).filter(|cut| !kinks.contains(cut) && is_exact(cut.part(data, false)));
         kinks.iter().copied().chain(others).find_map(|cut| {
             let mut side = |lower: bool| {
                 let part = cut.part(data, lower);
@@ -210,6 +217,7 @@ impl<'a> Fitter<'a> {
                 None => (self.function_of_few(&data.medians, &self.hypotheses(data), workspace), None),
             };
             let (repeats, best) = (data.repeats_exactly(), found.first());
+            let off = best.map_or(0.0, |best| best.differs_by(&data.points, &data.medians));
             if repeats
                 && best.is_none_or(|best| !best.exact || best.coefficients() > 1)
                 && let Some((parameter, found)) = self.function_beyond_one(data, best, workspace)
@@ -221,7 +229,7 @@ impl<'a> Fitter<'a> {
                 (repeats && is_inexact).then(|| self.count_of_two_values(data, best, workspace)).flatten();
             let is_like_noise = repeats && is_inexact && of_two_values.is_none();
             let like_noise = is_like_noise.then(|| self.count_like_noise(data, &found, workspace)).flatten();
-            Effort { found, stages, repeats, apart_at_one: None, of_two_values, like_noise }
+            Effort { found, stages, off, repeats, apart_at_one: None, of_two_values, like_noise }
         })
     }
 
@@ -307,9 +315,7 @@ impl<'a> Fitter<'a> {
             effort::search(count, libraries, self.options.maximum_terms, propose, workspace)
         };
         let found = search(&mut hypotheses.for_count(y));
-        // What adds and takes off again may come near anything.
-        let adds = |f: &Found| f.terms.iter().all(|t| t.1 > 0.0);
-        if found.first().is_some_and(|f| f.exact || adds(f) && f.is_explained()) {
+        if found.first().is_some_and(|f| f.exact || f.adds() && f.is_explained()) {
             return found;
         }
         let falling = search(&mut hypotheses.falling_everywhere(y).into_iter());

@@ -1,6 +1,7 @@
 //! The shape that a call path's effort gives its time.
 
 use super::{Effort, Fitter};
+use crate::build::OFF;
 use crate::data::Data;
 use crate::depth;
 use crate::effort::{Found, Workspace};
@@ -232,8 +233,10 @@ fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
     } else if let Some((_, inexact)) = effort.of_two_values.as_ref().filter(|(found, _)| Some(found) == effort.shape())
     {
         warnings.push(warning(inexact.code, format!("Of the {what}: {}", inexact.message)));
-    } else if let Some(found) = effort.shape().or(effort.found.first()).filter(|f| !f.is_explained()) {
-        let percent = 100.0 * found.residual;
+    } else if let Some(found) =
+        effort.shape().or(effort.found.first()).filter(|f| !f.is_explained() || effort.off > OFF)
+    {
+        let percent = 100.0 * if found.is_explained() { effort.off } else { found.residual };
         warnings.push(warning(
             warning::EFFORT_INEXACT,
             format!("The function of the {what} differs from them by {percent:.1} % on average."),

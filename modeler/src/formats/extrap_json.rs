@@ -104,7 +104,7 @@ struct NumberedMeasurement {
 
 fn read_numbered(document: &Document, into: &mut Collector) -> Result<(), ReadError> {
     let mut content: Numbered = document.parse()?;
-    document.warn_of_lost_digits(into);
+    document.warn_of_lost_digits(&["coordinates", "measurements"], into);
     // Extra-P orders parameters by their number, not by their place in the file.
     content.parameters.sort_by_key(|p| p.id);
     let names: Vec<String> = content.parameters.iter().map(|p| p.name.clone()).collect();
@@ -308,7 +308,7 @@ struct Noticed {
 /// Reads the newer dialect and the experiment of an archive.
 pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mut Unpack) -> Result<(), ReadError> {
     let content: Nested = document.parse()?;
-    document.warn_of_lost_digits(into);
+    document.warn_of_lost_digits(&["measurements"], into);
     let order = into.parameters(&content.parameters, &document.place(&[Step::Key("parameters")]))?;
     let has_tags = |entry: &&Tags| !entry.tags.is_empty();
     let tagged = content.callpaths.values().chain(content.metrics.values()).filter(has_tags).count();

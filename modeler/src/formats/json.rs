@@ -67,11 +67,12 @@ impl Document<'_> {
         ReadError::malformed(self.place(steps), what)
     }
 
-    /// Tells `into` of whole numbers that no double stands for, wherever in the document they are.
-    pub fn warn_of_lost_digits(&self, into: &mut Collector) {
+    /// Tells `into` of whole numbers in these members of the outermost object that no double stands for.
+    pub fn warn_of_lost_digits(&self, members: &[&str], into: &mut Collector) {
+        let text = self.text.as_bytes();
         let mut first = None;
-        for offset in lost_digits(self.text.as_bytes()) {
-            let (line, column) = *first.get_or_insert_with(|| position(self.text.as_bytes(), offset));
+        for offset in members.iter().flat_map(|member| lost_digits(text, member)) {
+            let (line, column) = *first.get_or_insert_with(|| position(text, offset));
             into.warn_of_lost_digits(&Place::at(self.name, line, column));
         }
     }
@@ -85,9 +86,15 @@ impl Document<'_> {
     }
 }
 
-/// Where in JSON text whole numbers begin that no double stands for.
-pub(crate) fn lost_digits(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
+/// Where in this member of the outermost object of JSON text whole numbers begin that no double stands for.
+pub(crate) fn lost_digits<'a>(text: &'a [u8], member: &str) -> impl Iterator<Item = usize> + use<'a> {
     let mut scanner = Scanner { bytes: text, at: 0 };
+    scanner.skip_blanks();
+    let found = scanner.enter(Step::Key(member));
+    let start = scanner.at;
+    let _ = found.and_then(|()| scanner.skip_value());
+    let text = &text[..if found.is_some() { scanner.at } else { start }];
+    let mut scanner = Scanner { bytes: text, at: start };
     std::iter::from_fn(move || {
         loop {
             match scanner.peek()? {
@@ -231,11 +238,12 @@ mod tests {
 
     #[test]
     fn numbers_that_no_double_stands_for_are_found_outside_of_strings() {
-        let text = br#"{"9007199254740993": [9007199254740992, -9007199254740993, 9007199254740993.0, "9007199254740993", 18446744073709551617]}"#;
-        let found: Vec<usize> = lost_digits(text).collect();
+        let text = br#"{"9007199254740993": [9007199254740992, -9007199254740993, 9007199254740993.0, "9007199254740993", 18446744073709551617], "job": 9007199254740995}"#;
+        let found: Vec<usize> = lost_digits(text, "9007199254740993").collect();
         let at = |number: &str| text.windows(number.len()).position(|w| w == number.as_bytes()).unwrap();
         assert_eq!(found, [at("-9007199254740993"), at("18446744073709551617")]);
-        assert_eq!(lost_digits(b"[1, \"9007199254740993").count(), 0);
+        assert_eq!(lost_digits(text, "jo").count(), 0);
+        assert_eq!(lost_digits(b"{\"a\": [1, \"9007199254740993", "a").count(), 0);
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl Reader for OwnJson {
         let text = source.into_text()?;
         let document = Document { name: &name, text: &text };
         let file: File = document.parse()?;
-        document.warn_of_lost_digits(into);
+        document.warn_of_lost_digits(&["points", "values"], into);
         if file.schema != SCHEMA || file.schema_version != VERSION {
             let what = format!("this is `{}` version {}", file.schema, file.schema_version);
             return Err(document

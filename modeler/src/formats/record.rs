@@ -227,7 +227,7 @@ impl Lines<'_> {
             );
         }
         if record.coordinates.iter().chain(&record.values).any(|number| number.abs() >= EXACT) {
-            for offset in json::lost_digits(line) {
+            for offset in [self.dialect.parameters, "value"].iter().flat_map(|member| json::lost_digits(line, member)) {
                 self.into.warn_of_lost_digits(&Place::at(self.file, number, skipped + offset + 1));
             }
         }
@@ -315,9 +315,13 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         return ReadError::malformed(place, "the line ends within a string")
             .advice("If this is the last line, copy the file again: it was probably cut off; a line feed in a string is written \\n");
     }
-    let is_return = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
-    if what == "trailing characters" && json.windows(2).any(is_return) {
-        return within_line(place);
+    if what == "trailing characters" && below == 0 {
+        let before_it = &json[..(along - 1).min(json.len())];
+        if let Some(at) =
+            before_it.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).filter(|&at| json[at] == b'\r')
+        {
+            return within_line(Place { column: Some(column + at + 1), ..place });
+        }
     }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),

@@ -32,36 +32,48 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     experiment.levels().into_iter().enumerate().filter_map(along).collect()
 }
 
-/// That a parameter has one value in all points and another at the target, or two and neither there, or that parameters change together at all
-/// points and not there, in a sentence; nothing where that is not so.
+/// That a parameter has one value in all points and another at the target, or that parameters change together at all points and not there,
+/// in a sentence; nothing where that is not so.
 ///
 /// ```
 /// let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 )\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
 /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
 /// let told = modeler::report::unmeasured(&experiment, &[4.0, 20.0]).unwrap();
 /// assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"));
-/// assert_eq!(modeler::report::unmeasured(&experiment, &[2.0, 20.0]), None);
+/// assert_eq!(modeler::report::unmeasured(&experiment, &[2.0, 4000.0]), None);
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
 #[must_use]
 pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    of_one_value(experiment, target).or_else(|| of_two_values(experiment, target)).or_else(|| apart(experiment, target))
+    of_one_value(experiment, target).or_else(|| apart(experiment, target))
 }
 
-fn of_two_values(experiment: &Experiment, target: &[f64]) -> Option<String> {
-    let only = |(l, values): (usize, Vec<f64>)| {
+/// The parameters that have two values in all points and neither at the target, each with that in a sentence.
+fn of_two_values(experiment: &Experiment, target: &[f64]) -> Vec<(usize, String)> {
+    let told = |(l, values): (usize, Vec<f64>)| {
         let [low, high] = values[..] else { return None };
         let named = |value: f64| format!("{} = {}", experiment.parameters[l], coordinate(value));
-        (!values.contains(&target[l])).then(|| (format!("{} or {}", named(low), named(high)), named(target[l])))
+        let sentence = || {
+            format!(
+                "All points have {} or {}, which do not tell how the cost goes on: for {} a simple function that passes near both values is taken.",
+                named(low),
+                named(high),
+                named(target[l])
+            )
+        };
+        (!values.contains(&target[l])).then(|| (l, sentence()))
     };
-    let (only, there): (Vec<_>, Vec<_>) = experiment.levels().into_iter().enumerate().filter_map(only).unzip();
-    (!only.is_empty()).then(|| {
-        format!(
-            "All points have {}, which do not tell how the cost goes on: for {} a simple function that passes near both values is taken.",
-            only.join(", and "),
-            there.join(", ")
-        )
-    })
+    experiment.levels().into_iter().enumerate().filter_map(told).collect()
+}
+
+/// Of the sentences about parameters those that are about one along which any of `models` grows or falls.
+fn about<'m>(sentences: &[(usize, String)], models: impl Iterator<Item = &'m Model> + Clone) -> Option<String> {
+    let is_along = |l: usize| {
+        let mut terms = models.clone().flat_map(|model| &model.terms).filter(|term| term.coefficient != 0.0);
+        terms.any(|term| term.factors.iter().any(|factor| factor.parameter == l))
+    };
+    let told: Vec<&str> = sentences.iter().filter(|(l, _)| is_along(*l)).map(|(_, told)| told.as_str()).collect();
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 fn of_one_value(experiment: &Experiment, target: &[f64]) -> Option<String> {
@@ -333,6 +345,8 @@ pub struct Doubts<'a> {
     of_all: Option<String>,
     /// Of those whose shapes come from times alone.
     beyond_times: Option<String>,
+    /// Of those that grow or fall along these parameters.
+    of_two_values: Vec<(usize, String)>,
 }
 
 impl<'a> Doubts<'a> {
@@ -344,6 +358,7 @@ impl<'a> Doubts<'a> {
             target: target.to_vec(),
             of_all: unmeasured(experiment, target),
             beyond_times: beyond(experiment, target, "the shape comes"),
+            of_two_values: of_two_values(experiment, target),
         }
     }
 
@@ -356,7 +371,9 @@ impl<'a> Doubts<'a> {
         let of_times = || joined(beyond_times(), off_lines(self.experiment, only, &self.target));
         let below_zero = || below_zero(self.experiment, only, &self.target);
         let turn = || turn(self.experiment, model, &self.target);
-        self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero).or_else(|| joined(turn(), of_times()))
+        let two_values = about(&self.of_two_values, only.iter());
+        let others = || self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero);
+        joined(others().or_else(|| joined(turn(), of_times())), two_values)
     }
 
     /// That `model` is of more than one rank, and the target is one.
@@ -390,14 +407,16 @@ pub fn doubt(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -
 
 /// [`doubt`] where the costs are known.
 pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<String> {
+    let models = || costs.models.iter().flatten().copied();
+    let two_values = about(&of_two_values(experiment, &costs.target), models());
     if let Some(unmeasured) = unmeasured(experiment, &costs.target) {
-        return Some(unmeasured);
+        return joined(Some(unmeasured), two_values);
     }
     let far = far(experiment, &costs.target);
     let by_time = costs.models.iter().flatten().filter(|m| m.method == Method::Time);
     let share: f64 = by_time.map(|m| costs.share_then(m.callpath)).sum::<f64>().min(1.0);
     if share < LEAST {
-        return None;
+        return two_values;
     }
     let is_far = (!far.is_empty()).then(|| {
         format!(
@@ -407,7 +426,7 @@ pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<Strin
             percent(share)
         )
     });
-    joined(is_far, off_lines(experiment, costs.models.iter().flatten().copied(), &costs.target))
+    joined(joined(is_far, off_lines(experiment, models(), &costs.target)), two_values)
 }
 
 /// Both sentences, where there is one.
@@ -476,12 +495,17 @@ mod tests {
         let text = "PARAMETER p\nPARAMETER t\nPOINTS ( 2 1 ) ( 2 2 ) ( 4 1 ) ( 4 2 ) ( 8 1 ) ( 8 2 )\nREGION solve\nMETRIC time\n\
                     DATA 8\nDATA 4\nDATA 16\nDATA 8\nDATA 32\nDATA 16\n";
         let experiment = crate::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
-        let told = unmeasured(&experiment, &[16.0, 4.0]).unwrap();
-        assert!(
-            told.starts_with("All points have t = 1 or t = 2, which do not tell how the cost goes on: for t = 4"),
-            "{told}"
-        );
-        assert_eq!(unmeasured(&experiment, &[16.0, 2.0]), None);
+        let fits = crate::fit(&experiment, &Default::default());
+        let said = |p: f64, t: f64| Doubts::at(&experiment, &[p, t]).of(&fits.models[0]);
+        let of_t = "All points have t = 1 or t = 2, which do not tell how the cost goes on: for t = 4";
+        let told = said(8.0, 4.0).unwrap();
+        assert!(told.contains(of_t), "{told}");
+        assert_eq!(said(8.0, 2.0), None);
+        // Beside what else is to be said, there and of all call paths.
+        let told = said(1e5, 4.0).unwrap();
+        assert!(told.starts_with("The target is far beyond") && told.contains(of_t), "{told}");
+        let ranked = doubt(&experiment, &fits, &[1e5, 4.0], 0.9).unwrap();
+        assert!(ranked.starts_with("The target is far beyond") && ranked.contains(of_t), "{ranked}");
     }
 
     #[test]
