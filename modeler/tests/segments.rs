@@ -50,7 +50,7 @@ fn grows(exponent: i32, log_exponent: i32) -> Growth {
 fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
     let points: Vec<Vec<f64>> = (1..=12).map(|k| vec![f64::from(1 << k)]).collect();
     type Function = fn(f64) -> f64;
-    let cases: [(usize, Function, &str); 6] = [
+    let cases: [(usize, Function, &str); 7] = [
         (
             10,
             |p| if p <= 16.0 { 1000.0 * p } else { 100.0 * p + 20000.0 },
@@ -67,6 +67,12 @@ fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
             "4937 * p * log2(p) for p <= 64; 6171 * p * log2(p) for p >= 128",
         ),
         (12, |p| 7.0 + 3.0 * p + 50.0 * p.log2(), "7 + 50 * log2(p) + 3 * p"),
+        // A rounded function that gives them all by chance is none.
+        (
+            8,
+            |p| if p <= 16.0 { 3.0 * p.log2() } else { 100.0 * p.log2() },
+            "3 * log2(p) for p <= 16; 100 * log2(p) for p >= 32",
+        ),
         // One rounded function is one function.
         (12, |p| 1000.0 * p.sqrt().floor(), "1000 * p^(1/2)"),
         (12, |p| 1000.0 * (1.5 * p).log2().floor(), "1000 * log2(p)"),

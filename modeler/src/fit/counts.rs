@@ -180,7 +180,8 @@ impl<'a> Fitter<'a> {
         }
         let found = effort.found.first()?;
         // A function that is right where the count is large may be off elsewhere.
-        if found.exact || effort.off <= segments::ROUNDED {
+        let is_rounded = found.exact && effort.off <= BEYOND_ROUNDING;
+        if is_rounded || effort.off <= segments::ROUNDED {
             return None;
         }
         let kinks = if found.residual > segments::ROUNDED { segments::cuts(data) } else { Vec::new() };
@@ -203,7 +204,9 @@ impl<'a> Fitter<'a> {
                     .then(|| count_model(self.experiment, &part, metric, &found, runners_up))
             };
             let (lower, upper) = (side(true)?, side(false)?);
-            Some(segments::joined(data, cut, lower, upper))
+            // One function with rounded bounds is exact on both sides of any place.
+            let is_one = lower.constant == upper.constant && lower.terms == upper.terms;
+            (!is_one).then(|| segments::joined(data, cut, lower, upper))
         })
     }
 
