@@ -71,6 +71,9 @@ fn sums_without_noise_come_back_from_full_grids() {
         let measured = experiment(&grid(&[values]), &[1], &mut |x| seconds(x[0]));
         let model = &fit(&measured, &Options::default()).models[0];
         assert_eq!(model.expression(&measured.parameters), expected);
+        // What is measured next may be off by its last digits.
+        let told = model.predict(&[64.0], 0.9);
+        assert!(told.lower < told.value && told.value < told.upper && told.upper / told.lower < 1.0 + 1e-6);
         let left_out = |code: &str| model.warnings.iter().any(|warning| warning.code == code);
         assert!(!left_out("W018") && !left_out("W019"), "{expected}: {:?}", model.warnings);
     }

@@ -186,11 +186,7 @@ impl<'a> Fitter<'a> {
         }
         let kinks = if found.residual > segments::ROUNDED { segments::cuts(data) } else { Vec::new() };
         // Beyond the kinks that stand out both sides tell at once whether they are exact, and where the lower one is not, no longer one is.
-        let is_exact = |part: Data<'a>| {
-            let (hypotheses, y) = (self.hypotheses(&part), &part.medians);
-            let exact = || hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y));
-            effort::constant_count(y).is_some() || exact().is_some()
-        };
+        let is_exact = |part: Data<'a>| exact_function(&part.medians, &self.hypotheses(&part)).is_some();
         let parameters = 0..data.points.first().map_or(0, |x| x.len());
         let of_parameter =
             |l: usize| segments::places(data, l).into_iter().take_while(|cut| is_exact(cut.part(data, true)));
@@ -298,13 +294,7 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
-        let exact = effort::constant_count(y).or_else(|| {
-            let (constant, terms) = hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y))?;
-            let mut found = effort::exact_count(constant, terms);
-            found.residual = found.differs_by(&hypotheses.points, y);
-            Some(found)
-        });
-        if let Some(found) = exact {
+        if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
         }
         let count = Count {
@@ -346,4 +336,14 @@ impl<'a> Fitter<'a> {
         found.residual = found.differs_by(&hypotheses.points, y);
         Some(found)
     }
+}
+
+/// The function that gives the counts `y` exactly, found without a search among sums of all products.
+fn exact_function(y: &[f64], hypotheses: &Hypotheses) -> Option<Found> {
+    effort::constant_count(y).or_else(|| {
+        let (constant, terms) = hypotheses.exact_function(y).or_else(|| hypotheses.exact_of_lines(y))?;
+        let mut found = effort::exact_count(constant, terms);
+        found.residual = found.differs_by(&hypotheses.points, y);
+        Some(found)
+    })
 }

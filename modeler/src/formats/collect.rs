@@ -325,10 +325,11 @@ pub(crate) fn default_unit(metric: &str) -> &'static str {
     }
 }
 
+/// 2^53, below which doubles hold every whole number.
+pub(crate) const EXACT: u64 = 1 << 53;
+
 /// Whether no double stands for this number: none has its value, nor these digits as its shortest form.
 fn loses_digits(whole: u64) -> bool {
-    /// 2^53, below which doubles hold every whole number.
-    const EXACT: u64 = 9_007_199_254_740_992;
     whole > EXACT
         && format!("{whole}.0") != format!("{:.1}", whole as f64)
         && whole.to_string() != (whole as f64).to_string()

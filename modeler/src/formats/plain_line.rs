@@ -2,6 +2,7 @@
 //! a meaning, the parameters in one order. Whatever is different is left to the general parser, which knows what is
 //! wrong with it if anything is.
 
+use super::collect::EXACT;
 use std::ops::Range;
 
 /// A line taken apart; the texts are parts of the line.
@@ -152,8 +153,7 @@ pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &m
 
 /// Any number of so many digits fits into 64 bits.
 const MOST_DIGITS: usize = 19;
-/// Up to here doubles hold every whole number, and these powers of ten.
-const EXACT: u64 = 1 << 53;
+/// Powers of ten that doubles hold.
 const POWERS_OF_TEN: [f64; MOST_DIGITS] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::collect::{Collector, Order, Quantity};
+use super::collect::{Collector, EXACT, Order, Quantity};
 use super::error::{IGNORED, Place, ReadError};
 use super::json::{self, Step};
 use super::plain_line::{self, Numbers, PlainLine, Template};
@@ -22,8 +22,6 @@ pub(crate) struct Dialect {
     pub semicolons: bool,
 }
 
-/// 2^53, below which doubles hold every whole number.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 /// No line that holds a value is shorter.
 const SHORTEST: usize = r#"{"params":{"p":1},"value":1}"#.len();
 
@@ -226,7 +224,7 @@ impl Lines<'_> {
                 format!("The key `{key}` is unknown and was ignored, here and below."),
             );
         }
-        if record.coordinates.iter().chain(&record.values).any(|number| number.abs() >= EXACT) {
+        if record.coordinates.iter().chain(&record.values).any(|number| number.abs() >= EXACT as f64) {
             for offset in [self.dialect.parameters, "value"].iter().flat_map(|member| json::lost_digits(line, member)) {
                 self.into.warn_of_lost_digits(&Place::at(self.file, number, skipped + offset + 1));
             }
