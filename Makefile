@@ -31,16 +31,21 @@ all: build
 setup:
 	@$(SETUP) test
 
+WRAPPERS = for name in cc c++ fc; do ln -sf poise $(BUILD)/poise-$$name; done
+
 build:
 	@$(SETUP) build
 	$(CARGO) build --release --locked
 	$(CARGO) build --release --locked -p poise-pass
-	@for name in cc c++ fc; do ln -sf poise $(BUILD)/poise-$$name; done
+	@$(WRAPPERS)
 
 demo: build
 	$(BUILD)/poise demo
 
-test: setup build
+# Not behind `build`, whose libraries have other features than those that tests need: everything would be compiled twice.
+test: setup
+	$(CARGO) build --release --locked --workspace --lib --bins --tests --examples
+	@$(WRAPPERS)
 	@scripts/test
 
 # The programs, the wrappers, what measured programs load, what marks regions in them, manual pages and completions. Everything finds the rest from where

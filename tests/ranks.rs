@@ -11,10 +11,11 @@ fn built_with_features() -> std::path::PathBuf {
     // A folder of its own, so that the plain program, which needs no MPI, stays what it is.
     let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("features");
     let status = Command::new(env!("CARGO"))
-        // With Parquet as well, whose test is built of the same by scripts/test.
         .args(["build", "--release", "--locked", "-p", "counterpoise", "-p", "modeler", "--features", "mpi,parquet"])
+        // With the test of Parquet as well, which scripts/test runs: libraries of other features would be compiled again for it.
+        .args(["--bin", "poise", "--test", "parquet"])
         // Quicker to compile; the bytes are compared with those of the plain program.
-        .args(["--config", "profile.release.opt-level=0", "--target-dir"])
+        .args(["--config", "profile.release.opt-level=0", "--config", "profile.release.debug=false", "--target-dir"])
         .arg(&target)
         .args(["--manifest-path", &format!("{root}/Cargo.toml")])
         .status();

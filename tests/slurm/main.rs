@@ -19,10 +19,10 @@ fn on(cluster: &Cluster) -> World {
     world
 }
 
-/// One cluster for all, since starting it takes longer than what is asked of it.
+/// One cluster for many, since starting it takes longer than what is asked of it; two clusters, since mostly they wait.
 #[test]
 fn studies_run_as_jobs() {
-    let mut cluster = Cluster::start();
+    let cluster = Cluster::start();
     basics::values_arrive_as_written(&cluster);
     basics::ranks_are_placed_as_asked(&cluster);
     order::one_repetition_follows_the_other(&cluster);
@@ -32,15 +32,20 @@ fn studies_run_as_jobs() {
     order::what_waits_for_an_array_that_was_cancelled_begins(&cluster);
     order::what_is_cancelled_lets_nothing_overtake_what_was_before_it(&cluster);
     order::what_leads_a_repetition_may_be_cancelled(&cluster);
-    ends::a_line_of_the_preamble_that_fails_is_told(&cluster);
-    waiting::jobs_that_may_wait_for_ever_are_told(&cluster);
     basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
     basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);
+    basics::jobs_outlive_the_call(&cluster);
+    basics::arrays_are_as_long_as_the_cluster_takes(&cluster);
+}
+
+#[test]
+fn jobs_that_fail_or_do_not_begin_are_told() {
+    let mut cluster = Cluster::start();
+    ends::a_line_of_the_preamble_that_fails_is_told(&cluster);
+    waiting::jobs_that_may_wait_for_ever_are_told(&cluster);
     ends::ranks_of_srun_that_wait_for_each_other_hang(&cluster);
     ends::a_rank_that_a_signal_kills_is_told(&cluster);
-    basics::jobs_outlive_the_call(&cluster);
     ends::what_cannot_run_is_told(&cluster);
-    basics::arrays_are_as_long_as_the_cluster_takes(&cluster);
     waiting::submit_limits_are_waited_for(&cluster);
     waiting::what_sbatch_waits_for_is_told_and_can_be_interrupted(&cluster);
     waiting::a_job_whose_sbatch_was_interrupted_is_taken_up(&cluster);
