@@ -521,6 +521,7 @@ impl<'a> Search<'a> {
             self.library.sums(&w.weights, &mut w.sums);
             w.norms.iter_mut().zip(&w.sums).for_each(|(norm, s)| *norm -= s * s);
         }
+        let room = Room::beside(&state.selected, self.library);
         let mut best: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
         for (j, ((gain, norm), square)) in w.gains.iter().zip(&w.norms).zip(&w.squares).enumerate() {
             // Columns that the sum contains already would only amplify rounding.
@@ -528,7 +529,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let left = state.rss - gain * gain / norm;
-            if (best.len() < count || left < best[best.len() - 1].0) && self.is_determined(&state.selected, j) {
+            if (best.len() < count || left < best[best.len() - 1].0) && room.has(j) {
                 let at = best.partition_point(|b| b.0 <= left);
                 best.insert(at, (left, j));
                 best.truncate(count);
@@ -537,21 +538,9 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any
-    /// data are explained. A factor that is rounded counts twice: of its many columns one fits a few values by chance.
+    /// Whether candidate `j` finds room in the sum of `selected`.
     fn is_determined(&self, selected: &[usize], j: usize) -> bool {
-        self.library.values_per_parameter.iter().enumerate().all(|(parameter, &values)| {
-            let factor = |&k: &usize| self.library.shapes[k].iter().find(|f| f.parameter == parameter);
-            let Some(new) = factor(&j) else { return true };
-            let mut different = vec![new];
-            for f in selected.iter().filter_map(factor) {
-                if !different.contains(&f) {
-                    different.push(f);
-                }
-            }
-            let rounded = different.iter().filter(|&&f| self.library.rounded.contains(f)).count();
-            different.len() + rounded + 2 <= values
-        })
+        Room::beside(selected, self.library).has(j)
     }
 
     /// `state` with candidate `j` added.
@@ -681,6 +670,44 @@ impl<'a> Search<'a> {
     /// The weighted values.
     fn data(&self) -> Vec<f64> {
         self.weights.iter().zip(self.y).map(|(w, y)| w * y).collect()
+    }
+}
+
+/// For which candidates a sum has room: each parameter has more values than factors in the sum, the constant one included, since with as many
+/// any data are explained. A factor that is rounded counts twice: of its many columns one fits a few values by chance.
+struct Room<'a> {
+    library: &'a Library,
+    /// By parameter, the different factors of the sum.
+    factors: Vec<Vec<u32>>,
+    /// By parameter, how many more factors its values allow; below zero where those of the sum are too many.
+    left: Vec<i64>,
+}
+
+impl<'a> Room<'a> {
+    /// That of the sum of the candidates `selected`.
+    fn beside(selected: &[usize], library: &'a Library) -> Self {
+        let mut factors = vec![Vec::new(); library.values_per_parameter.len()];
+        let mut left: Vec<i64> = library.values_per_parameter.iter().map(|&values| values as i64 - 2).collect();
+        for &j in selected {
+            for (parameter, &factor) in library.factors(j).iter().enumerate() {
+                if factor != 0 && !factors[parameter].contains(&factor) {
+                    factors[parameter].push(factor);
+                    left[parameter] -= 1 + i64::from(library.is_rounded(factor));
+                }
+            }
+        }
+        Self { library, factors, left }
+    }
+
+    /// Whether there is room for candidate `j`.
+    fn has(&self, j: usize) -> bool {
+        self.library.factors(j).iter().zip(&self.factors).zip(&self.left).all(|((&factor, known), &left)| {
+            let more = match known.contains(&factor) {
+                true => 0,
+                false => 1 + i64::from(self.library.is_rounded(factor)),
+            };
+            factor == 0 || more <= left
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which hypotheses compete on a layout: libraries built when first needed and shared by all its series.
 
 use crate::decompose;
-use crate::effort::common_step;
+use crate::effort::{Found, common_step};
 use crate::exact_sum;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::line;
@@ -12,7 +12,7 @@ use crate::roughness::{self, Lines};
 use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// With more varying parameters than this the products are too many to hold; each series then chooses the factors
@@ -45,6 +45,8 @@ const MOST_ROUNDING: f64 = 3e-3;
 const FEWEST_NONZERO: usize = 3;
 /// Reduced hypotheses are kept for so many varying parameters at most.
 const MOST_CACHED: usize = 6;
+/// Functions found by a search are kept of so many counts, a megabyte.
+const MOST_SEARCHED: usize = 1000;
 /// The ways of rounding in the order in which they are tried.
 const ROUNDINGS: [Rounding; 4] = [Rounding::None, Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
 
@@ -72,6 +74,8 @@ pub(crate) struct Hypotheses<'a> {
     among: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
     /// Sums along lines, which hypotheses on other points have, too.
     plain: Arc<PlainSums>,
+    /// By the bits of counts: see [`Self::once`].
+    searched: Mutex<HashMap<Vec<u64>, Vec<Found>>>,
 }
 
 /// The hypotheses in some of the varying parameters, or on some of the points.
@@ -123,8 +127,24 @@ impl<'a> Hypotheses<'a> {
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
         let lines = varying.iter().map(|_| OnceLock::new()).collect();
-        let (grid, among, plain) = (OnceLock::new(), Mutex::default(), Arc::clone(plain));
-        Self { points, sets, steep, varying, shared, grid, axes, heads, lines, reduced, among, plain }
+        let (grid, among, plain, searched) = (OnceLock::new(), Mutex::default(), Arc::clone(plain), Mutex::default());
+        Self { points, sets, steep, varying, shared, grid, axes, heads, lines, reduced, among, plain, searched }
+    }
+
+    /// What `search` finds behind the counts `y`, kept for further call paths of the same counts: visits of many are.
+    pub fn once(&self, y: &[f64], search: impl FnOnce() -> Vec<Found>) -> Vec<Found> {
+        let known = || self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+        let bits: Vec<u64> = y.iter().map(|v| v.to_bits()).collect();
+        if let Some(found) = known().get(&bits) {
+            return found.clone();
+        }
+        // Others search meanwhile.
+        let found = search();
+        let mut known = known();
+        if known.len() < MOST_SEARCHED {
+            known.insert(bits, found.clone());
+        }
+        found
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -572,4 +592,28 @@ fn left_on_line(y: &[f64], column: &[f64], line: &[usize]) -> f64 {
         vec![line.iter().map(|&i| weight(i)).collect(), line.iter().map(|&i| weight(i) * column[i]).collect()];
     let data: Vec<f64> = line.iter().map(|&i| weight(i) * y[i]).collect();
     residual(&columns, &data, &least_squares(&columns, &data)).iter().map(|r| r * r).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effort::constant_count;
+    use std::cell::Cell;
+
+    #[test]
+    fn equal_counts_are_searched_for_once() {
+        let points: Vec<&[f64]> = vec![&[2.0], &[4.0], &[8.0]];
+        let hypotheses = Hypotheses::new(points, &ExponentSets::default());
+        let searches = Cell::new(0);
+        let search = |y: [f64; 3]| {
+            hypotheses.once(&y, || {
+                searches.set(searches.get() + 1);
+                constant_count(&y).into_iter().collect()
+            })
+        };
+        assert_eq!(search([3.0; 3])[0].constant, 3.0);
+        assert_eq!(search([5.0; 3])[0].constant, 5.0);
+        assert_eq!(search([3.0; 3])[0].constant, 3.0);
+        assert_eq!(searches.get(), 2);
+    }
 }

@@ -66,8 +66,10 @@ pub(crate) struct Library {
     pub complexity: Vec<f64>,
     /// Number of different values of each parameter.
     pub values_per_parameter: Vec<usize>,
-    /// The factors that rounding changes at some point.
-    pub rounded: HashSet<Factor>,
+    /// By candidate and parameter, the number of the factor from 1 on, 0 where there is none.
+    factors: Vec<u32>,
+    /// By number of a factor: whether rounding changes it at some point.
+    rounded: Vec<bool>,
     /// Where each candidate is, made when first needed.
     positions: OnceLock<HashMap<Shape, usize>>,
     /// See [`Self::simplest`], made when first needed.
@@ -78,7 +80,7 @@ impl Library {
     /// All products of one factor per parameter, without the constant; equal columns only once, the simplest staying.
     pub fn new(points: &[&[f64]], factors: &[Vec<FactorColumn>]) -> Self {
         let values_per_parameter = values_per_parameter(points);
-        let rounded = rounded(points, factors);
+        let changed = rounded(points, factors);
         let points = points.len();
         let mut candidates = products(points, factors);
         candidates.sort_by(|a, b| complexity(&a.0).total_cmp(&complexity(&b.0)));
@@ -91,11 +93,22 @@ impl Library {
             scales: Vec::new(),
             complexity: Vec::new(),
             values_per_parameter,
-            rounded,
+            factors: Vec::new(),
+            rounded: vec![false],
             positions: OnceLock::new(),
             simplest: OnceLock::new(),
         };
+        let parameters = library.values_per_parameter.len();
+        let mut numbers: HashMap<Factor, u32> = HashMap::new();
         for (j, (shape, values)) in candidates.into_iter().enumerate() {
+            library.factors.resize((j + 1) * parameters, 0);
+            for factor in &shape {
+                let number = *numbers.entry(*factor).or_insert_with(|| {
+                    library.rounded.push(changed.contains(factor));
+                    library.rounded.len() as u32 - 1
+                });
+                library.factors[j * parameters + factor.parameter] = number;
+            }
             let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
             for (i, value) in values.iter().enumerate() {
                 library.columns[i * width + j] = value / scale;
@@ -110,6 +123,17 @@ impl Library {
     /// Number of candidates.
     pub fn len(&self) -> usize {
         self.shapes.len()
+    }
+
+    /// By parameter, the number of candidate `j`'s factor from 1 on, 0 where it has none.
+    pub fn factors(&self, j: usize) -> &[u32] {
+        let parameters = self.values_per_parameter.len();
+        &self.factors[j * parameters..(j + 1) * parameters]
+    }
+
+    /// Whether rounding changes the factor of this number at some point.
+    pub fn is_rounded(&self, factor: u32) -> bool {
+        self.rounded[factor as usize]
     }
 
     /// The candidate of this shape, if it is one.

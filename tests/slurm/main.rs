@@ -19,12 +19,22 @@ fn on(cluster: &Cluster) -> World {
     world
 }
 
-/// One cluster for many, since starting it takes longer than what is asked of it; two clusters, since mostly they wait.
+// One cluster for all of a kind, since starting it takes longer than what is asked of it; several kinds, since mostly they wait.
+
 #[test]
 fn studies_run_as_jobs() {
     let cluster = Cluster::start();
     basics::values_arrive_as_written(&cluster);
     basics::ranks_are_placed_as_asked(&cluster);
+    basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
+    basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);
+    basics::jobs_outlive_the_call(&cluster);
+    basics::arrays_are_as_long_as_the_cluster_takes(&cluster);
+}
+
+#[test]
+fn repetitions_keep_their_order() {
+    let cluster = Cluster::start();
     order::one_repetition_follows_the_other(&cluster);
     order::a_repetition_waits_by_as_many_dependencies_as_jobs(&cluster);
     order::a_point_that_failed_leaves_the_queue_and_the_order_stays(&cluster);
@@ -32,10 +42,6 @@ fn studies_run_as_jobs() {
     order::what_waits_for_an_array_that_was_cancelled_begins(&cluster);
     order::what_is_cancelled_lets_nothing_overtake_what_was_before_it(&cluster);
     order::what_leads_a_repetition_may_be_cancelled(&cluster);
-    basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
-    basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);
-    basics::jobs_outlive_the_call(&cluster);
-    basics::arrays_are_as_long_as_the_cluster_takes(&cluster);
 }
 
 #[test]

@@ -297,6 +297,11 @@ impl<'a> Fitter<'a> {
         if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
         }
+        hypotheses.once(y, || self.searched_function(y, hypotheses, workspace))
+    }
+
+    /// The same by a search among sums of products.
+    fn searched_function(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
         let count = Count {
             points: &hypotheses.points,
             y,
