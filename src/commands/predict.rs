@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{
-    Doubts, Table, below_zero, beyond_times, coordinate, left_out, off_the_lines, quantity, turns, unmeasured,
+    Doubts, Table, below_zero, beyond_times, coordinate, left_out, off_the_lines, quantity, rests, turns, unmeasured,
 };
 use modeler::{Experiment, Fits};
 
@@ -37,6 +37,8 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
         points.iter().filter_map(|at| below_zero(&experiment, &fits.models, at)).for_each(output::say);
         // What `(?)` behind an interval is about.
         let marked = |told: String| output::say(format!("(?): {told}"));
+        let rests = points.iter().filter_map(|at| rests(&experiment, &fits.models, at));
+        rests.collect::<BTreeSet<_>>().into_iter().for_each(marked);
         points.iter().filter_map(|at| turns(&experiment, &fits.models, at)).for_each(marked);
         points.iter().filter_map(|at| beyond_times(&experiment, &fits.models, at)).for_each(marked);
         let off_the_lines = points.iter().filter_map(|at| off_the_lines(&experiment, &fits.models, at));

@@ -16,6 +16,7 @@ mod points;
 mod quantity;
 mod ranking;
 mod reach;
+mod rests;
 pub mod terminal;
 mod tree;
 mod turn;
@@ -29,6 +30,7 @@ pub use phases::Phases;
 pub use quantity::{coordinate, growth, quantity, shape};
 pub use ranking::{default_target, largest, may_be_chance};
 pub use reach::{Doubts, below_zero, beyond_times, doubt, left_open, left_out, off_the_lines, unmeasured};
+pub use rests::rests;
 pub use turn::turns;
 
 use crate::experiment::{CallPathId, Experiment, MetricId};

@@ -5,6 +5,7 @@ use super::costs::Costs;
 use super::markup::counted;
 use super::quantity::{coordinate, percent};
 use super::ranking::{Ranked, ranked_metric};
+use super::rests::rest;
 use super::turn::turn;
 use crate::cross;
 use crate::experiment::Experiment;
@@ -370,7 +371,10 @@ impl<'a> Doubts<'a> {
         let beyond_times = || self.beyond_times.clone().filter(|_| model.method == Method::Time);
         let of_times = || joined(beyond_times(), off_lines(self.experiment, only, &self.target));
         let below_zero = || below_zero(self.experiment, only, &self.target);
-        let turn = || turn(self.experiment, model, &self.target);
+        let turn = || {
+            let rest = rest(self.experiment, model, &self.target);
+            rest.or_else(|| turn(self.experiment, model, &self.target))
+        };
         let two_values = about(&self.of_two_values, only.iter());
         let others = || self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero);
         joined(others().or_else(|| joined(turn(), of_times())), two_values)

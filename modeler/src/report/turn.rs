@@ -30,7 +30,16 @@ const FEWEST: usize = 4;
 /// ```
 #[must_use]
 pub fn turns(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
-    let mut all = models.iter().filter_map(|model| Some((model, turn(experiment, model, target)?)));
+    first_of(experiment, models, |model| turn(experiment, model, target))
+}
+
+/// What is told of the first of `models` of which something is, and of how many others there is the like.
+pub(super) fn first_of(
+    experiment: &Experiment,
+    models: &[Model],
+    told: impl Fn(&Model) -> Option<String>,
+) -> Option<String> {
+    let mut all = models.iter().filter_map(|model| Some((model, told(model)?)));
     let (model, told) = all.next()?;
     let (path, metric) =
         (experiment.path(model.callpath).join(" -> "), &experiment.metrics[model.metric as usize].name);
