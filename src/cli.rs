@@ -345,6 +345,13 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
 }
 
+impl OutputArgs {
+    /// Refuses to go on if the file exists or its folder does not; asked before work that takes long.
+    pub fn check(&self) -> crate::error::Result<()> {
+        output::check_all_new([(&self.output, "-o")])
+    }
+}
+
 /// What commands share that look at one run of a program, or at runs that were kept.
 #[derive(Args, Debug)]
 pub struct RunsArgs {

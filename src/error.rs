@@ -55,7 +55,10 @@ impl Error {
     /// A file or folder that cannot be written.
     pub fn cannot_write(path: &Path, source: &std::io::Error) -> Self {
         let path = if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
-        Self::Usage(format!("Cannot write {}: {source}. Choose another place.", path.display()))
+        // The crate tempfile names its own file as well, which nobody asked for.
+        let said = source.to_string();
+        let why = said.split_once(" at path ").map_or(said.as_str(), |(why, _)| why);
+        Self::Usage(format!("Cannot write {}: {why}. Choose another place.", path.display()))
     }
 
     /// A file or folder that cannot be read.

@@ -180,6 +180,31 @@ fn results_are_never_overwritten_and_tables_are_plain_when_piped() {
 }
 
 #[test]
+fn where_results_cannot_go_is_told_before_inputs_are_read() {
+    let world = with_input();
+    world.write("there", "");
+    let commands: [&[&str]; 7] = [
+        &["model", "missing.txt"],
+        &["predict", "missing.txt", "--at", "p=1,n=1"],
+        &["compare", "missing.txt", "missing.txt"],
+        &["advise", "missing.txt"],
+        &["import", "missing.txt"],
+        &["export", "missing.txt", "--to", "csv"],
+        &["report", "missing.txt"],
+    ];
+    for command in commands {
+        let to = |file| world.poise(command.iter().copied().chain(["-o", file])).status(2).stderr;
+        let told = to("there");
+        assert!(told.contains("there exists and is not overwritten"), "{command:?}: {told}");
+        let told = to("nowhere/a.json");
+        assert!(told.contains("Cannot write nowhere/a.json: No such file or directory (os error 2). Choose"), "{told}");
+    }
+    // What only writing tells names no file but the user's.
+    let told = world.poise(["model", "times.txt", "-o", "/proc/a.json"]).status(2).stderr;
+    assert!(told.contains("Cannot write /proc/a.json: ") && !told.contains(".poise-"), "{told}");
+}
+
+#[test]
 fn the_report_is_one_page_that_fetches_nothing() {
     let world = with_input();
     world.poise(["report", "times.txt", "-o", "page.html"]).status(0);

@@ -121,6 +121,7 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 
 /// Prints a design, or reads, fits and advises.
 pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
+    arguments.output.check()?;
     if !arguments.design.is_empty() {
         return design(arguments);
     }

@@ -18,6 +18,7 @@ use crate::output;
 
 /// Reads and fits both, compares, prints.
 pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
+    arguments.output.check()?;
     let options = input::options(&arguments.fit)?;
     let read = |path: &PathBuf| input::read_paths(std::slice::from_ref(path), &arguments.read, global);
     let fit = |input: Input| {

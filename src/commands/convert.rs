@@ -13,6 +13,7 @@ use crate::output::{self, NotWritten};
 
 /// Reads anything and writes our own experiment JSON, or says what was found.
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
+    output::check_all_new([(&arguments.output, "-o")])?;
     let destination = arguments.output.as_deref();
     if arguments.explain {
         let (input, mut left) = input::survey(&arguments.input, global)?;
@@ -57,6 +58,7 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
             format!("{format} is no text that a terminal shows. Name a file with -o, or a program behind a pipe.");
         return Err(Error::Usage(what));
     }
+    output::check_all_new([(&arguments.output, "-o")])?;
     let options = input::options(&arguments.fit)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     if format != Format::ExtraPArchive {

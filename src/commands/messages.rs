@@ -34,7 +34,7 @@ pub struct MessagesArgs {
 
 /// Reads, prints.
 pub fn messages(arguments: &MessagesArgs, global: &GlobalArgs) -> Result<()> {
-    arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
+    arguments.output.check()?;
     let mut runs = Vec::new();
     for path in &arguments.inputs {
         runs.extend(formats::measured_runs(path).map_err(input::unreadable)?);

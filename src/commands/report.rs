@@ -21,14 +21,12 @@ const ROWS: usize = 20;
 
 /// Reads, fits, renders.
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
+    output::check_all_new([(&arguments.output, "-o")])?;
     let fit_options = Options { runners_up: Options::default().runners_up, ..input::options(&arguments.fit)? };
     let Input { experiment, warnings, machine, phased, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
-    if let Some(path) = &arguments.output {
-        output::check_new(path, "-o")?;
-    }
     let fits = input::fit(&experiment, &fit_options, ranks)?;
     target.as_ref().map_or(Ok(()), |target| input::within_reach(&experiment, &fits, target))?;
     let phases = || Phases::of(phased, &fit_options);

@@ -104,12 +104,7 @@ const NOT_BUILT: &str = "The program ended well but left no profile. Build it wi
 /// Measures, analyses, prints.
 pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     interrupt::watch();
-    if let Some(file) = &arguments.output.output {
-        output::check_new(file, "-o")?;
-    }
-    if let Some(file) = &arguments.plot {
-        output::check_new(file, "--plot")?;
-    }
+    output::check_all_new([(&arguments.output.output, "-o"), (&arguments.plot, "--plot")])?;
     let loops = wanted(arguments)?;
     let (profile, concerns) = match arguments.method {
         Method::Inject => inject(arguments, &loops)?,
