@@ -24,11 +24,22 @@ pub(super) struct Choice {
     pub slope: f64,
 }
 
+/// A term of one parameter with its values.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    /// The term.
+    pub factor: Factor,
+    /// By point.
+    pub values: Vec<f64>,
+    /// At the largest value of the parameter.
+    pub corner: f64,
+}
+
 /// The values along one parameter, and the matrices of the hypotheses in it.
 #[derive(Debug)]
 pub(super) struct Line {
     parameter: usize,
-    factors: Vec<Factor>,
+    factors: Vec<Column>,
     /// Number of factors, padded.
     width: usize,
     /// By value of the parameter: the points whose mean stands for it.
@@ -46,6 +57,13 @@ impl Line {
     pub fn new(points: &[&[f64]], parameter: usize) -> Self {
         let (values, groups) = groups(points, parameter);
         let factors = if values.len() < LEAST_VALUES { Vec::new() } else { factors(parameter, values.iter().copied()) };
+        let largest = points.iter().map(|x| x[parameter]).fold(f64::NEG_INFINITY, f64::max);
+        let column = |factor: Factor| Column {
+            factor,
+            values: points.iter().map(|x| factor.at(x[parameter])).collect(),
+            corner: factor.at(largest),
+        };
+        let factors: Vec<Column> = factors.into_iter().map(column).collect();
         let (n, width) = (values.len(), factors.len().next_multiple_of(PAD));
         let mut line = Self {
             parameter,
@@ -66,7 +84,7 @@ impl Line {
     /// The matrices of factor `j`.
     fn fill(&mut self, j: usize, values: &[f64]) {
         let (n, width) = (values.len(), self.width);
-        let column: Vec<f64> = values.iter().map(|&v| self.factors[j].at(v)).collect();
+        let column: Vec<f64> = values.iter().map(|&v| self.factors[j].factor.at(v)).collect();
         let [_, slopes] = rows(&column, None);
         for i in 0..n {
             self.terms[i * width + j] = column[i];
@@ -89,8 +107,8 @@ impl Line {
         &self.groups
     }
 
-    pub fn factor(&self, term: usize) -> Factor {
-        self.factors[term]
+    pub fn column(&self, term: usize) -> &Column {
+        &self.factors[term]
     }
 
     /// The term that predicts values left out better than a constant fits them, and better than all before it.

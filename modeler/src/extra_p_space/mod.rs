@@ -196,9 +196,9 @@ impl Design {
             if joints.len() >= MOST_JOINTS {
                 joints.clear();
             }
-            let factor = |&(l, term): &(u32, u32)| self.lines[l as usize].factor(term as usize);
-            let factors = kept[1..].iter().map(factor).collect();
-            joints.insert(kept.clone(), Joint::new(&self.points, factors, self.lines.len()));
+            let column = |&(l, term): &(u32, u32)| self.lines[l as usize].column(term as usize);
+            let columns: Vec<_> = kept[1..].iter().map(column).collect();
+            joints.insert(kept.clone(), Joint::new(self.points.len(), &columns, self.lines.len()));
         }
         let joint = &joints[kept];
         let hypothesis = joint.search(y, alone.filter(|_| kept.len() == 2), coefficients, fitted, best);

@@ -22,7 +22,6 @@ pub(super) fn model(
 ) -> Model {
     let chosen = design.search(id, y, workspace);
     let terms = terms(&chosen);
-    let corner: Vec<f64> = design.range.iter().map(|r| r.1).collect();
     let mut model = Model {
         callpath: series.callpath,
         metric: series.metric,
@@ -30,7 +29,7 @@ pub(super) fn model(
         method: Method::Time,
         effort_metric: None,
         constant: chosen.coefficients[0],
-        growth: growth(chosen.coefficients[0], &terms, &corner),
+        growth: growth(&chosen, &terms, design.range.len()),
         quality: quality(&chosen, y, repetitions),
         terms,
         warnings,
@@ -66,11 +65,11 @@ fn terms(chosen: &Chosen) -> Vec<Term> {
 }
 
 /// Leading growth per parameter over the summands that matter at the corner.
-fn growth(constant: f64, terms: &[Term], corner: &[f64]) -> Vec<Growth> {
-    let mut growth = vec![Growth { exponent: Exponent::from_integer(0), log_exponent: 0 }; corner.len()];
-    let values: Vec<f64> = terms.iter().map(|t| t.at(corner)).collect();
-    let total = constant + values.iter().sum::<f64>();
-    for (term, value) in terms.iter().zip(values) {
+fn growth(chosen: &Chosen, terms: &[Term], parameters: usize) -> Vec<Growth> {
+    let mut growth = vec![Growth { exponent: Exponent::from_integer(0), log_exponent: 0 }; parameters];
+    let values = || masks(chosen).iter().zip(terms).map(|(&mask, term)| term.coefficient * chosen.joint.corner[mask]);
+    let total = chosen.coefficients[0] + values().sum::<f64>();
+    for (term, value) in terms.iter().zip(values()) {
         if value.abs() < MATTERS * total.abs() || value == 0.0 {
             continue;
         }
