@@ -42,7 +42,8 @@ build:
 demo: build
 	$(BUILD)/poise demo
 
-# Not behind `build`, whose libraries have other features than those that tests need: everything would be compiled twice.
+# Not behind `build`, whose libraries have other features than those that tests need: everything would be compiled twice. The program without
+# those is what tests/ranks.rs builds.
 test: setup
 	$(CARGO) build --release --locked --workspace --lib --bins --tests --examples
 	@$(WRAPPERS)

@@ -186,7 +186,11 @@ pub fn check_new(path: &Path, option: &str) -> Result<()> {
     } else if path.symlink_metadata().is_ok() {
         Err(exists(path, option))
     } else {
-        folder.metadata().map(|_| ()).map_err(|e| Error::cannot_write(path, &e))
+        let is_folder = folder.metadata().and_then(|found| match found.is_dir() {
+            true => Ok(()),
+            false => Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
+        });
+        is_folder.map_err(|e| Error::cannot_write(path, &e))
     }
 }
 

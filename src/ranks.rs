@@ -4,6 +4,7 @@
 #[cfg(not(feature = "mpi"))]
 use modeler::{Experiment, Fits, Options, Share, fit_in_parts};
 
+use crate::error::{Error, Result};
 #[cfg(not(feature = "mpi"))]
 use crate::output::NotWritten;
 
@@ -14,6 +15,16 @@ const PART: u32 = 4096;
 pub struct Ranks {
     #[cfg(feature = "mpi")]
     universe: Option<mpi::environment::Universe>,
+}
+
+impl Ranks {
+    /// What the rank that speaks finds, at all ranks: files that are there at one may not be at others, and none may go on alone. Every rank
+    /// has to ask.
+    pub fn agree(&self, find: impl FnOnce() -> Result<()>) -> Result<()> {
+        let found = if self.speaks() { find() } else { Ok(()) };
+        let is_fine = self.go_on(found.is_ok());
+        found.and(if is_fine { Ok(()) } else { Err(Error::AnotherRankSpeaks) })
+    }
 }
 
 #[cfg(not(feature = "mpi"))]

@@ -11,9 +11,9 @@ fn built_with_features() -> std::path::PathBuf {
     // A folder of its own, so that the plain program, which needs no MPI, stays what it is.
     let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("features");
     let status = Command::new(env!("CARGO"))
+        // With Parquet as well, whose test is built of the same by scripts/test. Without tests, as users build it: what these need of the
+        // libraries they share must not be what makes the program compile.
         .args(["build", "--release", "--locked", "-p", "counterpoise", "-p", "modeler", "--features", "mpi,parquet"])
-        // With the test of Parquet as well, which scripts/test runs: libraries of other features would be compiled again for it.
-        .args(["--bin", "poise", "--test", "parquet"])
         // Quicker to compile; the bytes are compared with those of the plain program.
         .args(["--config", "profile.release.opt-level=0", "--config", "profile.release.debug=false", "--target-dir"])
         .arg(&target)
@@ -40,6 +40,14 @@ fn one_two_and_four_ranks_write_the_same_bytes_as_one_process() {
         let together = world.command("mpirun.openmpi", launch.into_iter().chain(arguments)).output().unwrap();
         assert_eq!(outcome(together).status(0).stdout, alone, "{ranks} ranks");
     }
+
+    // What cannot be written is told once, and nobody waits.
+    world.write("there.json", "");
+    let to_there = arguments.into_iter().chain(["-o", "there.json"]);
+    let launch = ["--oversubscribe", "-n", "2", program.to_str().unwrap()];
+    let refused = outcome(world.command("mpirun.openmpi", launch.into_iter().chain(to_there)).output().unwrap());
+    assert_ne!(refused.status, Some(0));
+    assert_eq!(refused.stderr.matches("is not overwritten").count(), 1, "{}", refused.stderr);
 
     let launch = ["--oversubscribe", "-n", "2", program.to_str().unwrap(), "model", "missing.txt"];
     let failed = outcome(world.command("mpirun.openmpi", launch).output().unwrap());

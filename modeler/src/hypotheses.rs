@@ -45,7 +45,7 @@ const MOST_ROUNDING: f64 = 3e-3;
 const FEWEST_NONZERO: usize = 3;
 /// Reduced hypotheses are kept for so many varying parameters at most.
 const MOST_CACHED: usize = 6;
-/// Functions found by a search are kept of so many counts, a megabyte.
+/// On one set of points functions found by a search are kept of so many counts, some megabytes at most.
 const MOST_SEARCHED: usize = 1000;
 /// The ways of rounding in the order in which they are tried.
 const ROUNDINGS: [Rounding; 4] = [Rounding::None, Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];

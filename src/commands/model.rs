@@ -20,7 +20,7 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    arguments.fitted.output.check()?;
+    ranks.agree(|| arguments.fitted.output.check())?;
     let mut options = input::options(&arguments.fitted.fit)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let destination = arguments.fitted.output.output.as_deref();

@@ -17,7 +17,7 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, evaluates, prints.
 pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    arguments.fitted.output.check()?;
+    ranks.agree(|| arguments.fitted.output.check())?;
     let options = input::options(&arguments.fitted.fit)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;

@@ -21,7 +21,7 @@ const ROWS: usize = 20;
 
 /// Reads, fits, renders.
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    output::check_all_new([(&arguments.output, "-o")])?;
+    ranks.agree(|| output::check_all_new([(&arguments.output, "-o")]))?;
     let fit_options = Options { runners_up: Options::default().runners_up, ..input::options(&arguments.fit)? };
     let Input { experiment, warnings, machine, phased, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;

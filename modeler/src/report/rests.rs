@@ -10,22 +10,23 @@ use crate::model::{Method, Model};
 const FEWEST: usize = 5;
 /// So many more measurements than exponents must be left.
 const SPARE: usize = 3;
-/// By this factor what the other measurements say must miss the last ones.
+/// By this factor what the other measurements say must miss the last ones, and the model must not.
 const MISSED: f64 = 2.0;
 /// A power comes much closer to the other measurements than the model where it leaves at most this share.
 const MUCH_CLOSER: f64 = 0.5;
+/// By more than this the model must miss the others, as a root mean square of relative differences.
+const LEAST_OFF: f64 = 0.05;
 
-/// Which of `models` grow as they do because of what was measured at the largest value of a parameter in which `target` is beyond the
-/// measurements, in a sentence of the first; nothing where none does. The model of such values misses all others, to which a power of the
-/// parameters comes much closer, and that misses the last ones by more than a factor of two. It is asked of those whose shapes come from times
-/// alone.
+/// Which of `models` are what they are because of the measurements at the largest value of a parameter in which `target` is beyond them, in a
+/// sentence of the first; nothing where none is. Such a model misses all other measurements, to which a power of the parameters comes much
+/// closer, and this power misses the last ones by more than a factor of two. It is asked of those whose shapes come from times alone.
 ///
 /// ```
 /// let text = "PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\nDATA 1.1\nDATA 2\nDATA 4.3\nDATA 8.1\nDATA 16.4\nDATA 330\n";
 /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
 /// let fits = modeler::fit(&experiment, &modeler::Options::default());
 /// let told = modeler::report::rests(&experiment, &fits.models, &[128.0]).unwrap();
-/// assert!(told.starts_with("solve (time): The growth along p rests on what was measured at p = 64"));
+/// assert!(told.starts_with("solve (time): What the model does along p rests on what was measured at p = 64"));
 /// assert_eq!(modeler::report::rests(&experiment, &fits.models, &[64.0]), None); // where it was measured
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
@@ -36,47 +37,61 @@ pub fn rests(experiment: &Experiment, models: &[Model], target: &[f64]) -> Optio
 
 /// That along a parameter in which `target` is beyond the measurements `model` rests on the last of these, in a sentence.
 pub(super) fn rest(experiment: &Experiment, model: &Model, target: &[f64]) -> Option<String> {
-    if model.method != Method::Time || !model.segments.is_empty() || model.terms.is_empty() {
+    let factors = || model.terms.iter().flat_map(|term| &term.factors);
+    let is_beyond = |l: &usize| target[*l] > model.uncertainty.range[*l].1 && factors().any(|f| f.parameter == *l);
+    if model.method != Method::Time || !model.segments.is_empty() || !(0..target.len()).any(|l| is_beyond(&l)) {
         return None;
     }
     let series = experiment.series_of(model.callpath, model.metric)?;
+    // What the fit has left out the model need not give.
+    let is_kept = |point: &[f64], value: f64| {
+        let mut left_out = model.uncertainty.left_out.iter();
+        !left_out.any(|(x, left_out)| x == point && *left_out == value)
+    };
+    let kept = |(point, values): (&'_ [f64], &[f64])| -> Vec<f64> {
+        values.iter().copied().filter(|value| is_kept(point, *value)).collect()
+    };
+    let measured = experiment.measurements(series).map(|(point, values)| (point, kept((point, values))));
     let (points, values): (Vec<&[f64]>, Vec<f64>) =
-        experiment.measurements(series).map(|(point, values)| (point, median(values))).unzip();
+        measured.filter(|(_, values)| !values.is_empty()).map(|(point, values)| (point, median(&values))).unzip();
     if values.iter().any(|v| v.is_nan() || *v <= 0.0) {
         return None;
     }
-    (0..target.len()).find_map(|l| along(experiment, model, (&points, &values), (l, target[l])))
+    (0..target.len()).filter(is_beyond).find_map(|l| along(experiment, model, (&points, &values), l))
 }
 
 /// The same along parameter `l`.
-fn along(
-    experiment: &Experiment,
-    model: &Model,
-    (points, values): (&[&[f64]], &[f64]),
-    (l, target): (usize, f64),
-) -> Option<String> {
+fn along(experiment: &Experiment, model: &Model, (points, values): (&[&[f64]], &[f64]), l: usize) -> Option<String> {
     let mut levels: Vec<f64> = points.iter().map(|x| x[l]).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
     let largest = *levels.last()?;
     let (last, others): (Vec<usize>, Vec<usize>) = (0..points.len()).partition(|&i| points[i][l] == largest);
-    let varying: Vec<usize> = (0..points[0].len()).filter(|&m| points.iter().any(|x| x[m] != points[0][m])).collect();
-    let is_told = levels.len() >= FEWEST && others.len() > varying.len() + SPARE;
-    if target <= largest || !is_told || varying.iter().any(|&m| points.iter().any(|x| x[m] <= 0.0)) {
+    let varies = |among: &[usize], m: usize| among.iter().any(|&i| points[i][m] != points[among[0]][m]);
+    let varying: Vec<usize> = (0..points[0].len()).filter(|&m| varies(&others, m)).collect();
+    // What changes at the last measurements alone the others say nothing of.
+    let is_said = (0..points[0].len()).all(|m| varying.contains(&m) || points.iter().all(|x| x[m] == points[0][m]));
+    let are_positive = varying.iter().all(|&m| points.iter().all(|x| x[m] > 0.0));
+    if levels.len() < FEWEST || others.len() <= varying.len() + SPARE || !is_said || !are_positive {
         return None;
     }
     // A power is a plane over logarithms, in which relative differences are distances.
-    let row = |i: usize| std::iter::once(1.0).chain(varying.iter().map(move |&m| points[i][m].ln()));
+    let logarithms = |m: usize| -> Vec<f64> { points.iter().map(|x| x[m].ln()).collect() };
     let columns: Vec<Vec<f64>> =
-        (0..=varying.len()).map(|k| others.iter().filter_map(|&i| row(i).nth(k)).collect()).collect();
-    let logarithms: Vec<f64> = others.iter().map(|&i| values[i].ln()).collect();
-    let exponents = least_squares(&columns, &logarithms);
-    let by_others = |i: usize| row(i).zip(&exponents).map(|(x, exponent)| x * exponent).sum::<f64>().exp();
+        std::iter::once(vec![1.0; points.len()]).chain(varying.iter().map(|&m| logarithms(m))).collect();
+    let at_others = |all: &[f64]| -> Vec<f64> { others.iter().map(|&i| all[i]).collect() };
+    let of_values: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let exponents =
+        least_squares(&columns.iter().map(|column| at_others(column)).collect::<Vec<_>>(), &at_others(&of_values));
+    let by_others = |i: usize| columns.iter().zip(&exponents).map(|(column, e)| column[i] * e).sum::<f64>().exp();
     let by_model = |i: usize| model.at(points[i]);
-    let off = |of: &dyn Fn(usize) -> f64| -> f64 { others.iter().map(|&i| (of(i) / values[i] - 1.0).powi(2)).sum() };
+    let off = |of: &dyn Fn(usize) -> f64| -> f64 {
+        (others.iter().map(|&i| (of(i) / values[i] - 1.0).powi(2)).sum::<f64>() / others.len() as f64).sqrt()
+    };
     let is_far = |value: f64, i: usize| value > MISSED * values[i] || value < values[i] / MISSED;
     let is_missed = |&i: &usize| is_far(by_others(i), i) && !is_far(by_model(i), i);
-    if !last.iter().all(is_missed) || off(&by_others) > MUCH_CLOSER.powi(2) * off(&by_model) {
+    let off_by = off(&by_model);
+    if !last.iter().all(is_missed) || off_by < LEAST_OFF || off(&by_others) > MUCH_CLOSER * off_by {
         return None;
     }
     let i = *last.iter().max_by(|a, b| values[**a].total_cmp(&values[**b]))?;
@@ -84,8 +99,8 @@ fn along(
     let unit = &experiment.metrics[model.metric as usize].unit;
     let [measured, expected] = [values[i], by_others(i)].map(|value| quantity(value, unit));
     Some(format!(
-        "The growth along {name} rests on what was measured at {name} = {} alone: a power that all others follow more closely gives {expected} \
-         where {measured} was measured. Another run there would say whether that one went astray.",
+        "What the model does along {name} rests on what was measured at {name} = {} alone: a power that all other measurements follow more \
+         closely gives {expected} where {measured} was measured. Another run there would say whether that one went astray.",
         coordinate(largest)
     ))
 }
@@ -142,5 +157,15 @@ mod tests {
         assert_eq!(doubted(&points, astray), None);
         let all = |x: &[f64]| seconds(x) * if x[0] == 32.0 { 10.0 } else { 1.0 };
         assert!(doubted(&points, all).unwrap().contains("p = 32 alone"));
+    }
+
+    /// Of what the fit left out at one rank the model says nothing, and of what is measured at the last value alone the others say nothing.
+    #[test]
+    fn what_others_do_not_say_is_no_doubt() {
+        let from_one: [&[f64]; 7] = [&[1.0], &[2.0], &[4.0], &[8.0], &[16.0], &[32.0], &[64.0]];
+        assert_eq!(doubted(&from_one, |x| if x[0] == 1.0 { 0.01 } else { 0.9 + 0.1 * x[0].log2() }), None);
+        let one_at_another_size: [&[f64]; 6] =
+            [&[2.0, 10.0], &[4.0, 10.0], &[8.0, 10.0], &[16.0, 10.0], &[32.0, 10.0], &[64.0, 40.0]];
+        assert_eq!(doubted(&one_at_another_size, |x| x[0] * x[1]), None);
     }
 }
