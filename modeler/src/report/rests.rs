@@ -9,7 +9,7 @@ use crate::model::{Method, Model};
 /// So many values of a parameter tell, without the last, what goes on.
 const FEWEST: usize = 5;
 /// So many more measurements than exponents must be left.
-const SPARE: usize = 3;
+const SPARE: usize = 2;
 /// By this factor what the other measurements say must miss the last ones, and the model must not.
 const MISSED: f64 = 2.0;
 /// A power comes much closer to the other measurements than the model where it leaves at most this share.
@@ -144,7 +144,10 @@ mod tests {
             [|p| 0.5 * p, |p| 3.0 + 0.01 * p * p, |p| 0.001 * p.powi(3), |p| 2.0 + p.log2(), |p| 60.0 / p + 0.2 * p];
         for function in growing {
             assert_eq!(doubted(&line, |x| function(x[0]) * noise(x[0])), None);
+            assert_eq!(doubted(&line[1..], |x| function(x[0]) * noise(x[0])), None);
         }
+        let of_five = doubted(&line[1..], |x| (1.0 + 0.3 * x[0]) * if x[0] == 64.0 { 4.0 } else { 1.0 });
+        assert!(of_five.unwrap().contains("p = 64 alone"));
     }
 
     #[test]
