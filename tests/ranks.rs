@@ -41,13 +41,30 @@ fn one_two_and_four_ranks_write_the_same_bytes_as_one_process() {
         assert_eq!(outcome(together).status(0).stdout, alone, "{ranks} ranks");
     }
 
-    // What cannot be written is told once, and nobody waits.
-    world.write("there.json", "");
-    let to_there = arguments.into_iter().chain(["-o", "there.json"]);
-    let launch = ["--oversubscribe", "-n", "2", program.to_str().unwrap()];
-    let refused = outcome(world.command("mpirun.openmpi", launch.into_iter().chain(to_there)).output().unwrap());
+    // Folders of two nodes: what is there counts where the rank that writes runs.
+    world.write(
+        "few.txt",
+        "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\nDATA 4\nDATA 8\nDATA 16\n",
+    );
+    let input = world.path("few.txt");
+    let node = |name: &str| {
+        let folder = world.path(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        [folder.to_str().unwrap(), program.to_str().unwrap(), "model", input.to_str().unwrap(), "-o", "there.json"]
+            .map(str::to_owned)
+    };
+    let beside = |first: &str, second: &str| {
+        let launch = ["--oversubscribe", "--timeout", "60", "-n", "1", "-wdir"].map(str::to_owned).into_iter();
+        let other = [":", "-n", "1", "-wdir"].map(str::to_owned);
+        let arguments: Vec<String> = launch.chain(node(first)).chain(other).chain(node(second)).collect();
+        outcome(world.command("mpirun.openmpi", arguments.iter().map(String::as_str)).output().unwrap())
+    };
+    beside("first", "second").status(0);
+    assert_eq!((world.names("first"), world.names("second")), (vec!["there.json".to_owned()], Vec::new()));
+    let refused = beside("first", "second");
     assert_ne!(refused.status, Some(0));
     assert_eq!(refused.stderr.matches("is not overwritten").count(), 1, "{}", refused.stderr);
+    beside("second", "first").status(0);
 
     let launch = ["--oversubscribe", "-n", "2", program.to_str().unwrap(), "model", "missing.txt"];
     let failed = outcome(world.command("mpirun.openmpi", launch).output().unwrap());

@@ -702,11 +702,8 @@ impl<'a> Room<'a> {
     /// Whether there is room for candidate `j`.
     fn has(&self, j: usize) -> bool {
         self.library.factors(j).iter().zip(&self.factors).zip(&self.left).all(|((&factor, known), &left)| {
-            let more = match known.contains(&factor) {
-                true => 0,
-                false => 1 + i64::from(self.library.is_rounded(factor)),
-            };
-            factor == 0 || more <= left
+            let more = || if known.contains(&factor) { 0 } else { 1 + i64::from(self.library.is_rounded(factor)) };
+            factor == 0 || more() <= left
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{Method, Model};
 
 /// So many values of a parameter tell, without the last, what goes on.
 const FEWEST: usize = 5;
-/// So many more measurements than exponents must be left.
+/// So many more measurements than coefficients of a power must be left.
 const SPARE: usize = 2;
 /// By this factor what the other measurements say must miss the last ones, and the model must not.
 const MISSED: f64 = 2.0;
