@@ -35,6 +35,7 @@ mod logarithm;
 mod lower_end;
 pub mod machine;
 pub mod messages;
+mod mixed;
 pub mod model;
 mod multiples;
 mod noise;

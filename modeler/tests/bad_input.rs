@@ -227,6 +227,52 @@ fn points_that_a_text_names_twice_are_told() {
 }
 
 #[test]
+fn cells_without_a_value_and_repetitions_that_stand_twice_are_told() {
+    let told = |text: &str, columns: &str| {
+        let options = ReadOptions { columns: Some(columns.into()), ..ReadOptions::default() };
+        let input = formats::read_bytes("t.csv", text.into(), &options).unwrap();
+        input.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let empty = "p,time,bytes\n2,1.5,8\n4,,16\n8,2.5,\n16,3,64\n";
+    let two = "t.csv:3:2: 2 cells are empty and count as not measured; this is the first. [W103]";
+    assert_eq!(told(empty, "p=parameter,time=metric,bytes=metric"), [two]);
+    let one = "t.csv:3:2: This cell is empty and counts as not measured. [W103]";
+    assert_eq!(told(empty, "p=parameter,time=metric"), [one]);
+    // The same number at another point, of another call path or another metric is another repetition.
+    let numbered = "p,run,region,time,bytes\n2,1,f,1.5,8\n2,2,f,1.6,8\n2,1,g,1.5,8\n4,1,f,2,16\n";
+    let columns = "p=parameter,run=repetition,region=callpath,time=metric,bytes=metric";
+    assert_eq!(told(numbered, columns), [""; 0]);
+    let again = |row: &str, message: &str| assert_eq!(told(&format!("{numbered}{row}\n"), columns), [message]);
+    again(
+        "2,2,f,1.6,8",
+        "t.csv:6:4: This repetition stands here again, as 1 further value does: each is taken for one more. [W113]",
+    );
+    assert_eq!(told(&format!("{numbered}2,2,f,1.6,8\n"), &columns.replace("run=repetition,", "")), [""; 0]);
+}
+
+#[test]
+fn inputs_that_hold_the_times_of_another_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |texts: [&str; 3]| {
+        let files = ["a.txt", "b.txt", "c.txt"].map(|name| folder.path().join(name));
+        files.iter().zip(texts).for_each(|(file, text)| std::fs::write(file, text).unwrap());
+        let input = formats::read(&files, &ReadOptions::default()).unwrap();
+        let name = |place: &str| std::path::Path::new(place).file_name().unwrap().to_string_lossy().into_owned();
+        input.warnings.iter().map(|w| (name(&w.place.file), w.code, w.message.clone())).collect::<Vec<_>>()
+    };
+    let times = "PARAMETER p\nPOINTS 2 4 8\nREGION solve\nMETRIC time\nDATA 1.5\nDATA 2.25\nDATA 4.125\n";
+    // In another order, too.
+    let turned = "PARAMETER p\nPOINTS 8 2 4\nREGION solve\nMETRIC time\nDATA 4.125\nDATA 1.5\nDATA 2.25\n";
+    let others = times.replace("2.25", "2.5");
+    let warnings = told([times, &others, turned]);
+    assert_eq!(warnings.iter().map(|(file, code, _)| (file.as_str(), *code)).collect::<Vec<_>>(), [("c.txt", "W113")]);
+    assert!(warnings[0].2.contains("a.txt once more"), "{warnings:?}");
+    // Counts are the same in every run.
+    let counts = times.replace("METRIC time", "METRIC visits").replace("1.5", "1").replace("2.25", "2").replace("4.125", "4");
+    assert_eq!(told([&counts, &counts, &counts]), []);
+}
+
+#[test]
 fn cells_that_belong_to_no_column_are_errors() {
     let read = |text: &str, columns: &str| {
         let options = ReadOptions { columns: Some(columns.into()), ..ReadOptions::default() };

@@ -8,6 +8,7 @@ use super::{Fitter, stray};
 use crate::build::{Pooled, misfit, prior_residuals, searched_residuals};
 use crate::effort::Workspace;
 use crate::experiment::{CallPath, CallPathId, MetricId, Series};
+use crate::mixed::mixed;
 use crate::model::Kind;
 use crate::noise_pool::NoisePool;
 use crate::options::MethodChoice;
@@ -102,13 +103,4 @@ fn digests(callpaths: &[CallPath]) -> Vec<u64> {
         digests.push(callpath.name.as_bytes().chunks(8).fold(with_length, |digest, bytes| mixed(digest ^ word(bytes))));
     }
     digests
-}
-
-/// A bijection in which each bit of `x` changes about half of the result's (Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", OOPSLA 2014: the step and the finaliser of SplitMix64).
-fn mixed(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

@@ -1,13 +1,14 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use super::error::{ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Place, ReadError, ReadWarning, readable};
+use super::error::{ASSUMED, ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Place, ReadError, ReadWarning, readable};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
 use crate::data::LARGEST;
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Layout, Metric, MetricId, PointId};
+use crate::mixed::mixed;
 use crate::warning::{UNUSABLE_VALUE, ZERO_TIME};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
@@ -25,8 +26,7 @@ pub(crate) struct Collector {
     builder: ExperimentBuilder,
     /// See [`Collector::include`].
     included: Option<Values>,
-    /// Inputs, and whether each says what its values include.
-    inputs: Vec<(Place, bool)>,
+    inputs: Vec<Begun>,
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
@@ -50,6 +50,16 @@ pub(crate) struct Collector {
     pub phased: Vec<MeasuredRun>,
     /// Runs, and what was noticed about the machine while they went on.
     pub machine: Vec<(String, String)>,
+}
+
+/// An input that was begun.
+struct Begun {
+    place: Place,
+    /// Whether it says what its values include.
+    is_told: bool,
+    /// How many values it has that are no whole numbers, and the sum of the digests of these with what they are of: the same in
+    /// inputs of the same measurements in any order.
+    broken: (usize, u64),
 }
 
 /// A metric as an input has it: which of the experiment it is, and the factor from the input's unit to the experiment's.
@@ -146,6 +156,11 @@ impl Collector {
             return;
         }
         self.values += 1;
+        if let Some(input) = self.inputs.last_mut().filter(|_| converted.fract() != 0.0) {
+            input.broken.0 += 1;
+            let of = [u64::from(callpath) << 32 | u64::from(point), u64::from(metric.id), converted.to_bits()];
+            input.broken.1 = input.broken.1.wrapping_add(of.into_iter().fold(0, |digest, part| mixed(digest ^ part)));
+        }
         self.builder.add(callpath, metric.id, point, converted);
     }
 
@@ -173,7 +188,7 @@ impl Collector {
 
     /// The next input, and whether the user or its format says what its values include. Where neither does, the input may.
     pub fn begin(&mut self, place: Place, is_told: bool) {
-        self.inputs.push((place, is_told));
+        self.inputs.push(Begun { place, is_told, broken: (0, 0) });
     }
 
     /// Says what the values of the input at `place` include. All inputs must agree, and agree with what the user says.
@@ -191,7 +206,7 @@ impl Collector {
             }
             _ => {
                 self.included = Some(values);
-                self.inputs.last_mut().into_iter().for_each(|(_, is_told)| *is_told = true);
+                self.inputs.last_mut().into_iter().for_each(|input| input.is_told = true);
                 Ok(())
             }
         }
@@ -253,7 +268,10 @@ impl Collector {
             }
             return Err(error);
         }
-        match self.inputs.iter().find(|(_, is_told)| !is_told).map(|(place, _)| place.clone()) {
+        for (place, message) in repeated(&self.inputs) {
+            self.warn(ASSUMED, place, message);
+        }
+        match self.inputs.iter().find(|input| !input.is_told).map(|input| input.place.clone()) {
             Some(silent) if self.included.is_some() => {
                 let message = "It does not tell whether values of call paths hold those of callees, and others of the inputs do, so it is \
                                judged by the values of all. --inclusive or --exclusive says it.";
@@ -274,6 +292,19 @@ impl Collector {
         }
         Ok((experiment, self.warnings))
     }
+}
+
+/// Of each input that has the measurements of one before, that it has, and where it is. Counts are alike in any runs, and few times by
+/// chance.
+fn repeated<'a>(inputs: &'a [Begun]) -> Vec<(Place, String)> {
+    const LEAST: usize = 3;
+    let mut known: HashMap<(usize, u64), &Place> = HashMap::new();
+    let second = |input: &'a Begun| {
+        let first = *known.entry(input.broken).or_insert(&input.place);
+        let message = || format!("It has the measurements of {first} once more: they are taken for repetitions.");
+        (*first != input.place).then(|| (input.place.clone(), message()))
+    };
+    inputs.iter().filter(|input| input.broken.0 >= LEAST).filter_map(second).collect()
 }
 
 /// The parameter that says of each point how many values some call path has there, and the most of them. Few numbers of repetitions

@@ -1,13 +1,13 @@
 //! Tables of comma-separated (or tab-, semicolon-, bar-separated) values whose columns the user gives roles, and our own.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Cursor, Read};
 
 use super::suggest::{has_decimal_comma, is_repetition, parted_by_blanks, seconds_of_clock, without_roles};
 use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path, written_loses_digits};
-use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
+use crate::formats::error::{ASSUMED, ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::{Source, not_utf8, wide};
 use crate::formats::{Detection, Format, Reader, units};
 use crate::words::counted;
@@ -88,6 +88,8 @@ impl Reader for Columns {
             units: HashMap::new(),
             rows: Vec::new(),
             lost_digits: Vec::new(),
+            empty: Vec::new(),
+            numbered: Numbered::default(),
         };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
@@ -161,7 +163,26 @@ impl Reader for Columns {
             );
             into.warn(IGNORED, first.clone(), message);
         }
-        for message in unnamed.warnings(&header) {
+        if let Some((line, column)) = table.empty.first() {
+            let message = match table.empty.len() {
+                1 => "This cell is empty and counts as not measured.".to_owned(),
+                count => format!("{count} cells are empty and count as not measured; this is the first."),
+            };
+            into.warn(IGNORED, Place::at(&name, *line, *column), message);
+        }
+        let unnamed = unnamed.warnings(&header);
+        if let (Some((line, column)), true) = (table.numbered.again.first(), unnamed.is_empty()) {
+            let message = match table.numbered.again.len() {
+                1 => "This repetition stands here again: it is taken for one more.".to_owned(),
+                2 => "This repetition stands here again, as 1 further value does: each is taken for one more.".to_owned(),
+                count => format!(
+                    "This repetition stands here again, as {} further values do: each is taken for one more.",
+                    count - 1
+                ),
+            };
+            into.warn(ASSUMED, Place::at(&name, *line, *column), message);
+        }
+        for message in unnamed {
             into.warn(IGNORED, Place::file(&name), message);
         }
         for (line, column) in table.lost_digits {
@@ -482,6 +503,32 @@ struct Table<'a> {
     rows: Vec<Row>,
     /// Line and column of the whole numbers that no double stands for.
     lost_digits: Vec<(usize, usize)>,
+    /// Line and column of the cells of measurements that are empty.
+    empty: Vec<(usize, usize)>,
+    numbered: Numbered,
+}
+
+/// Which repetitions there were, of tables that number them.
+#[derive(Default)]
+struct Numbered {
+    /// What tells the values apart: their cells of every role but values and units, and their column.
+    known: HashSet<(Vec<String>, usize)>,
+    /// Line and column of the values of a repetition that was there before.
+    again: Vec<(usize, usize)>,
+}
+
+impl Numbered {
+    fn value(&mut self, line: usize, column: usize, cells: &[String], roles: &[Option<Role>]) {
+        if !roles.contains(&Some(Role::Repetition)) {
+            return;
+        }
+        let tells =
+            |role: &Option<Role>| !matches!(role, None | Some(Role::Metric(..) | Role::Value | Role::Unit));
+        let key = cells.iter().zip(roles).filter(|(_, role)| tells(role)).map(|(cell, _)| cell.clone());
+        if !self.known.insert((key.collect(), column)) {
+            self.again.push((line, column + 1));
+        }
+    }
 }
 
 impl Table<'_> {
@@ -529,6 +576,10 @@ impl Table<'_> {
                 && cells.get(*c).is_some_and(|cell| written_loses_digits(cell))
         };
         let lost: Vec<usize> = (0..self.roles.len()).filter(loses).collect();
+        let is_empty = |c: &usize| {
+            matches!(self.roles[*c], Some(Role::Metric(..) | Role::Value)) && cells.get(*c).is_some_and(String::is_empty)
+        };
+        let empty: Vec<usize> = (0..self.roles.len()).filter(is_empty).collect();
         let (mut row, mut values) = (Row::default(), Vec::new());
         for (column, role) in self.roles.iter().enumerate().filter(|(c, _)| *c < cells.len()) {
             let cell = &cells[column];
@@ -551,9 +602,11 @@ impl Table<'_> {
             let unit = self.unit(line, &metric, unit)?;
             let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
             let (values, at) = (vec![value], Some((line, column + 1)));
+            self.numbered.value(line, column, cells, &self.roles);
             self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values, at });
         }
         self.lost_digits.extend(lost.into_iter().map(|column| (line, column + 1)));
+        self.empty.extend(empty.into_iter().map(|column| (line, column + 1)));
         Ok(())
     }
 
