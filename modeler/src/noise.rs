@@ -197,26 +197,60 @@ impl Noise {
         }
     }
 
-    /// Probability that t is below `t` when the truth has a further relative deviation of `spread`: with
-    /// `h(x) = x Φ(x) + φ(x)`, the integral of Φ, a piece of constant density gives `s (h(a) - h(b))` over its width.
-    /// Deviations are those of log-normal variables, which have no largest value and are never negative; the background's
-    /// has a mean of one, unless it is very large.
-    pub fn distribution(&self, t: f64, spread: f64) -> f64 {
-        let s = logarithmic(self.sigma.hypot(spread));
-        if s <= 0.0 && self.range <= 0.0 {
+    /// The distribution of t when the truth has a further relative deviation of `spread`. Deviations are those of log-normal variables,
+    /// which have no largest value and are never negative; the background's has a mean of one, unless it is very large.
+    pub fn beside(&self, spread: f64) -> Distribution {
+        let deviation = logarithmic(self.sigma.hypot(spread));
+        let background = 0.5 * logarithmic(self.sigma).min(MEAN_COUNTS).powi(2);
+        if deviation <= 0.0 && self.range <= 0.0 {
+            return Distribution { background, deviation, at: Vec::new(), over: Vec::new() };
+        }
+        let deviation = deviation.max(1e-12);
+        if self.range <= 0.05 * deviation {
+            return Distribution { background, deviation, at: vec![(self.mean(), 1.0)], over: Vec::new() };
+        }
+        let (end, share) = self.atom();
+        let mut over: Vec<(f64, f64)> = Vec::with_capacity(PIECES + 1);
+        for (from, to, probability) in self.pieces() {
+            let density = probability / (to - from);
+            match over.last_mut() {
+                Some(last) => last.1 += density,
+                None => over.push((from, density)),
+            }
+            over.push((to, -density));
+        }
+        Distribution { background, deviation, at: vec![(0.0, 1.0 - self.disturbed), (end, share)], over }
+    }
+}
+
+/// The distribution function of t beside a deviation of the truth.
+#[derive(Debug)]
+pub(crate) struct Distribution {
+    /// How far the background's median is below its mean.
+    background: f64,
+    /// Deviation of the normal variable in it; zero where t is always zero, or that and the background's mean.
+    deviation: f64,
+    /// The logarithms that the one-sided part adds, each with its probability.
+    at: Vec<(f64, f64)>,
+    /// Where the density of what it adds otherwise becomes another, and by how much.
+    over: Vec<(f64, f64)>,
+}
+
+impl Distribution {
+    /// Probability that t is below `t`: with `h(x) = x Φ(x) + φ(x)`, the integral of Φ, a density that is constant between a and b
+    /// gives `s (h((t - a)/s) - h((t - b)/s))`.
+    pub fn below(&self, t: f64) -> f64 {
+        let s = self.deviation;
+        if self.at.is_empty() {
             return if t < 0.0 { 0.0 } else { 1.0 };
         }
-        let s = s.max(1e-12);
-        let t = t + 0.5 * logarithmic(self.sigma).min(MEAN_COUNTS).powi(2);
-        if self.range <= 0.05 * s {
-            return normal_distribution((t - self.mean()) / s);
-        }
-        let h = |x: f64| x * normal_distribution(x) + normal_density(x);
-        let (end, share) = self.atom();
-        let mut sum = (1.0 - self.disturbed) * normal_distribution(t / s) + share * normal_distribution((t - end) / s);
-        for (from, to, probability) in self.pieces() {
-            sum += probability * s / (to - from) * (h((t - from) / s) - h((t - to) / s));
-        }
+        let t = t + self.background;
+        let at = |(place, probability): &(f64, f64)| match *probability {
+            0.0 => 0.0,
+            probability => probability * normal_distribution((t - place) / s),
+        };
+        let over = |(place, step): &(f64, f64)| step * s * integral_of_distribution((t - place) / s);
+        let sum = self.at.iter().map(at).sum::<f64>() + self.over.iter().map(over).sum::<f64>();
         sum.clamp(0.0, 1.0)
     }
 }
@@ -517,12 +551,24 @@ pub(crate) fn normal_density(t: f64) -> f64 {
 
 /// Distribution function of the standard normal distribution, to 1.5e-7: Abramowitz and Stegun, 7.1.26.
 pub(crate) fn normal_distribution(t: f64) -> f64 {
+    normal(t).0
+}
+
+/// The integral of that from below: `t Φ(t) + φ(t)`.
+fn integral_of_distribution(t: f64) -> f64 {
+    let (below, falling) = normal(t);
+    t * below + falling / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Distribution function of the standard normal distribution, and `exp(-t²/2)`.
+fn normal(t: f64) -> (f64, f64) {
     let x = t.abs() / std::f64::consts::SQRT_2;
     let u = 1.0 / (1.0 + 0.327_591_1 * x);
     let poly =
         u * (0.254_829_592 + u * (-0.284_496_736 + u * (1.421_413_741 + u * (-1.453_152_027 + u * 1.061_405_429))));
-    let tail = 0.5 * poly * (-x * x).exp();
-    if t > 0.0 { 1.0 - tail } else { tail }
+    let falling = (-x * x).exp();
+    let tail = 0.5 * poly * falling;
+    (if t > 0.0 { 1.0 - tail } else { tail }, falling)
 }
 
 #[cfg(test)]
@@ -562,7 +608,7 @@ mod tests {
                 let logs = sample(&noise);
                 for share in [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98] {
                     let t = logs[(share * logs.len() as f64) as usize];
-                    let p = noise.distribution(t, 0.0);
+                    let p = noise.beside(0.0).below(t);
                     // Background in the logarithm is a little narrower at the upper end than drawn.
                     assert!((p - share).abs() < 0.015, "{noise:?}: {p} where {share} was drawn");
                 }
@@ -580,7 +626,7 @@ mod tests {
                 let t = from + (f64::from(i) + 0.5) * 1e-3 / 3.0;
                 sum += noise.density(t) * 1e-3 / 3.0;
                 if i % 500 == 0 {
-                    assert!((sum - noise.distribution(t, 0.0)).abs() < 5e-3, "{noise:?} at {t}");
+                    assert!((sum - noise.beside(0.0).below(t)).abs() < 5e-3, "{noise:?} at {t}");
                 }
             }
         }
