@@ -16,7 +16,7 @@ mod rough;
 use exact::{Best, Exact};
 use rough::Rough;
 
-use crate::library::{Rounding, Shape, complexity, factor_columns};
+use crate::library::{FactorColumn, Rounding, Shape, complexity, factor_columns};
 use crate::linear::Orthonormal;
 use crate::model::Factor;
 use crate::options::ExponentSets;
@@ -62,6 +62,25 @@ pub(crate) struct Axis {
     scales: Vec<f64>,
 }
 
+/// Takes out the factors whose ratio between two values one has that is simpler, or as simple and a power: `log2(p)` at 2 and 4 is `p`.
+fn without_alike(columns: &mut Vec<FactorColumn>) {
+    let ratio = |column: &FactorColumn| column.values[1] / column.values[0];
+    let order = |column: &FactorColumn| column.factor.map_or((0.0, 0), |f| (complexity(&[f]), f.log_exponent.abs()));
+    let mut kept: Vec<FactorColumn> = Vec::with_capacity(columns.len());
+    for column in columns.drain(..) {
+        let is_alike = |other: &&mut FactorColumn| {
+            let (one, two) = (ratio(&column), ratio(other));
+            one == two || (one - two).abs() <= 1e-12 * two.abs()
+        };
+        match kept.iter_mut().find(is_alike) {
+            Some(other) if order(&column) < order(other) => *other = column,
+            Some(_) => {}
+            None => kept.push(column),
+        }
+    }
+    *columns = kept;
+}
+
 impl Axis {
     /// The factors of parameter `l` on `points`.
     pub fn new(points: &[&[f64]], l: usize, sets: &ExponentSets, negative: bool) -> Self {
@@ -78,6 +97,9 @@ impl Axis {
         let ratio = distinct[distinct.len() - 1] / distinct[0];
         let tells = distinct.len() > 2 || distinct.len() == 2 && ratio >= LEAST_RATIO;
         columns.truncate(if tells { columns.len() } else { 1 });
+        if distinct.len() == 2 {
+            without_alike(&mut columns);
+        }
         let factors: Vec<Option<Factor>> =
             columns.iter().map(|c| c.factor.map(|f| Factor { parameter: l, ..f })).collect();
         let width = factors.len().next_multiple_of(PAD);

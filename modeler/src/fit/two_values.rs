@@ -48,9 +48,10 @@ impl<'a> Fitter<'a> {
     pub(super) fn two_values_warning(&self, parameters: &[usize]) -> Warning {
         let names: Vec<&str> = parameters.iter().map(|&l| self.experiment.parameters[l].as_str()).collect();
         let message = format!(
-            "{} has two values here, which do not tell how the count grows with it: of the simple functions that pass near both \
+            "{} two values here, which do not tell how the count grows with {}: of the simple functions that pass near both \
              one was taken.",
-            names.join(" and ")
+            names.join(" and ") + if names.len() == 1 { " has" } else { " have" },
+            if names.len() == 1 { "it" } else { "them" },
         );
         warning(warning::EFFORT_INEXACT, message)
     }

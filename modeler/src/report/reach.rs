@@ -49,22 +49,29 @@ pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
     of_one_value(experiment, target).or_else(|| apart(experiment, target))
 }
 
+/// The parameters that have two values in all points, each with these.
+fn with_two_values(experiment: &Experiment) -> Vec<(usize, [f64; 2])> {
+    let two = |(l, values): (usize, Vec<f64>)| Some((l, values.try_into().ok()?));
+    experiment.levels().into_iter().enumerate().filter_map(two).collect()
+}
+
+/// What the two values `low` and `high` that all points have of parameter `l` leave open, beside a function `at` further ones.
+fn two_values(experiment: &Experiment, l: usize, [low, high]: [f64; 2], at: &str) -> String {
+    let named = |value: f64| format!("{} = {}", experiment.parameters[l], coordinate(value));
+    format!(
+        "All points have {} or {}, which do not tell how the cost goes on: for {at} a simple function that passes near both values is taken.",
+        named(low),
+        named(high)
+    )
+}
+
 /// The parameters that have two values in all points and neither at the target, each with that in a sentence.
 fn of_two_values(experiment: &Experiment, target: &[f64]) -> Vec<(usize, String)> {
-    let told = |(l, values): (usize, Vec<f64>)| {
-        let [low, high] = values[..] else { return None };
-        let named = |value: f64| format!("{} = {}", experiment.parameters[l], coordinate(value));
-        let sentence = || {
-            format!(
-                "All points have {} or {}, which do not tell how the cost goes on: for {} a simple function that passes near both values is taken.",
-                named(low),
-                named(high),
-                named(target[l])
-            )
-        };
-        (!values.contains(&target[l])).then(|| (l, sentence()))
+    let told = |(l, values): (usize, [f64; 2])| {
+        let at = format!("{} = {}", experiment.parameters[l], coordinate(target[l]));
+        (!values.contains(&target[l])).then(|| (l, two_values(experiment, l, values, &at)))
     };
-    experiment.levels().into_iter().enumerate().filter_map(told).collect()
+    with_two_values(experiment).into_iter().filter_map(told).collect()
 }
 
 /// Of the sentences about parameters those that are about one along which any of `models` grows or falls.
@@ -273,7 +280,8 @@ pub fn left_out<'m>(models: impl IntoIterator<Item = &'m Model>) -> Option<Strin
 
 /// What the places of the points leave open, whatever was measured there, in a sentence; nothing where they leave nothing open: parameters of
 /// which each value goes with one value of the others, as in weak scaling, or that the points of some of
-/// `models` lie on lines along single parameters, where their shapes come from times alone or grow along two of the parameters.
+/// `models` lie on lines along single parameters, where their shapes come from times alone or grow along two of the parameters; and
+/// parameters of two values, along which some of `models` grow or fall.
 ///
 /// ```
 /// use modeler::report::left_open;
@@ -292,6 +300,16 @@ pub fn left_out<'m>(models: impl IntoIterator<Item = &'m Model>) -> Option<Strin
 /// ```
 #[must_use]
 pub fn left_open(experiment: &Experiment, models: &[Model]) -> Option<String> {
+    let of_two = |(l, values): (usize, [f64; 2])| {
+        let others = format!("other values of {}", experiment.parameters[l]);
+        (l, two_values(experiment, l, values, &others) + " A third value would tell.")
+    };
+    let of_two: Vec<(usize, String)> = with_two_values(experiment).into_iter().map(of_two).collect();
+    joined(of_lines(experiment, models), about(&of_two, models.iter()))
+}
+
+/// What the lines on which the points lie leave open.
+fn of_lines(experiment: &Experiment, models: &[Model]) -> Option<String> {
     if let Some(together) = cross::together(&points(experiment)) {
         let names: Vec<&str> = together.iter().map(|&l| experiment.parameters[l].as_str()).collect();
         return Some(change_together(&names));
@@ -502,6 +520,8 @@ mod tests {
         let fits = crate::fit(&experiment, &Default::default());
         let said = |p: f64, t: f64| Doubts::at(&experiment, &[p, t]).of(&fits.models[0]);
         let of_t = "All points have t = 1 or t = 2, which do not tell how the cost goes on: for t = 4";
+        let open = left_open(&experiment, &fits.models).unwrap();
+        assert!(open.contains("or t = 2, which do not tell") && open.ends_with("A third value would tell."), "{open}");
         let told = said(8.0, 4.0).unwrap();
         assert!(told.contains(of_t), "{told}");
         assert_eq!(said(8.0, 2.0), None);
