@@ -195,6 +195,33 @@ fn a_parameter_of_one_value_is_measured_at_others_first() {
     assert!(line.contains(doubt), "{report}");
 }
 
+/// What lines along single parameters leave open one run tells that repetitions do not, however many there are.
+#[test]
+fn points_off_the_lines_of_a_cross_are_measured_first() {
+    let world = World::new();
+    let lines = "( 2 100 ) ( 4 100 ) ( 8 100 ) ( 16 100 ) ( 32 100 ) ( 2 200 ) ( 2 400 ) ( 2 800 ) ( 2 1600 )";
+    let times = "REGION solve\nMETRIC time\nDATA 2.02\nDATA 4.05\nDATA 7.9\nDATA 16.2\nDATA 31.8\nDATA 3.95\nDATA 8.1\nDATA 15.9\nDATA 32.4\n";
+    let parameters = "PARAMETER p\nPARAMETER n\n";
+    world.write("cross.txt", &format!("{parameters}POINTS {lines}\n{times}"));
+    world.write("more.txt", &format!("{parameters}POINTS {lines} ( 32 1600 )\n{times}DATA 512\n"));
+    let advise = |file: &str, at: &str| -> serde_json::Value {
+        let text = world.poise(["advise", file, "--at", at, "--tolerance", "0.001", "--format", "json"]).status(0).stdout;
+        serde_json::from_str(&text).unwrap()
+    };
+    let corner = serde_json::json!([{"p": 32, "n": 1600}]);
+    let found = advise("cross.txt", "p=256,n=6400");
+    assert_eq!((&found["end"], &found["first"]), (&"unmeasured".into(), &corner), "{found}");
+    // The target is no run of the way to it.
+    assert_eq!(advise("cross.txt", "p=32,n=1600")["first"], serde_json::json!([{"p": 16, "n": 800}]));
+    // On the lines nothing is open, and with that run measured not elsewhere either.
+    for (file, at) in [("cross.txt", "p=256,n=100"), ("more.txt", "p=256,n=6400")] {
+        let found = advise(file, at);
+        assert!(found["end"] != "unmeasured" && found["first"] == serde_json::json!([]), "{found}");
+    }
+    let human = world.poise(["advise", "cross.txt", "--at", "p=256,n=6400"]).status(0).stdout;
+    assert!(human.contains("whether what p and n add is a sum or a product") && human.contains("measure first"), "{human}");
+}
+
 #[test]
 fn a_design_names_fewer_points_than_all_combinations() {
     let world = World::new();

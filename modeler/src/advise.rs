@@ -16,6 +16,7 @@ use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
 use crate::noise::normal_distribution;
 use crate::predict::quantile;
+use crate::report::off_line_points;
 use knowledge::Program;
 use points::{candidates, unmeasured};
 
@@ -134,7 +135,8 @@ pub enum End {
     Budget,
     /// The plan has as many steps as asked.
     Steps,
-    /// A parameter has one value in all points and another at the target: what it changes was not measured, and no fit knows it.
+    /// A parameter has one value in all points and another at the target: what it changes was not measured, and no fit knows it. Or all
+    /// points lie on lines along single parameters, which do not say whether what these add is a sum or a product.
     Unmeasured,
 }
 
@@ -175,8 +177,8 @@ pub struct Advice {
     pub missed: Option<(CallPathId, f64)>,
     /// What one run at the target itself would cost, in core-hours.
     pub target_core_hours: f64,
-    /// Points to measure before anything else can be advised, where a parameter has one value in all points and another at the target;
-    /// there are no steps then.
+    /// Points to measure before anything else can be advised, where a parameter has one value in all points and another at the target, or
+    /// all points lie on lines along single parameters and the target does not; there are no steps then.
     pub first: Vec<Vec<f64>>,
     /// Runs to add, in this order.
     pub steps: Vec<Step>,
@@ -239,7 +241,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         misfit: width * program.misfit(target),
         missed: program.missed(target),
         target_core_hours: price(target),
-        first: unmeasured(experiment, target),
+        first: first(experiment, &program, options),
         steps: Vec::new(),
         end: End::Steps,
         too_expensive: None,
@@ -296,6 +298,25 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         advice.end = End::Enough;
     }
     Some(advice)
+}
+
+/// What is to be measured before any run can be weighed: parameters of one value, and points off the lines on which all lie, where what these
+/// leave open makes more than the tolerance of the time at the target.
+fn first(experiment: &Experiment, program: &Program, options: &AdviseOptions) -> Vec<Vec<f64>> {
+    let along = unmeasured(experiment, &options.target);
+    if !along.is_empty() {
+        return along;
+    }
+    let mut points: Vec<Vec<f64>> = Vec::new();
+    let mut open = 0.0;
+    for (model, share) in program.shares(&options.target) {
+        let told = off_line_points(experiment, model, &options.target);
+        open += if told.is_empty() { 0.0 } else { share };
+        points.extend(told);
+    }
+    points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    points.dedup();
+    if open > options.tolerance { points } else { Vec::new() }
 }
 
 /// The metric in which runs are priced: the time, or where none is called so the first that is measured in seconds.

@@ -70,6 +70,12 @@ pub(crate) fn is_far(range: (f64, f64), place: f64) -> bool {
     high > low && (place / high).ln() > FAR * (high / low).ln() + 1e-9
 }
 
+/// Whether `place` is as far below the measured `range`.
+pub(crate) fn is_far_below(range: (f64, f64), place: f64) -> bool {
+    let (low, high) = range;
+    if low <= 0.0 || place <= 0.0 { place < low } else { is_far((high.recip(), low.recip()), place.recip()) }
+}
+
 /// How many judgements are made together: each must be the more certain to fail, the more there are, since noise has that many
 /// chances.
 ///

@@ -99,9 +99,10 @@ fn parse_axis(text: &str) -> Result<Axis, String> {
     values.dedup();
     if values.len() < FEWEST {
         return Err(format!(
-            "{} has {} different values, and a model needs {FEWEST} at least",
+            "{} has {} {}, and a model needs {FEWEST} at least",
             name.trim(),
-            values.len()
+            values.len(),
+            if values.len() == 1 { "value" } else { "different values" }
         ));
     }
     Ok(Axis { name: name.trim().to_owned(), values })
@@ -369,7 +370,12 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         let _ = write!(text, "\n{title}\n{}", table(&points));
     }
     if !advice.steps.is_empty() {
-        let left = format!("The error that is left is that of the prediction {}.\n", judged(arguments));
+        let left = format!(
+            "The error is that {}, {}: {} now. What it will be after runs depends on what they say; here they say what the functions do.\n",
+            said_of(arguments),
+            judged(arguments),
+            percent(advice.before)
+        );
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
@@ -427,7 +433,7 @@ fn heading(title: &str, arguments: &AdviseArgs) -> String {
 
 /// A row for each point, or for each time that the order comes back to it.
 fn steps(advice: &Advice, names: &[String]) -> Table {
-    let fixed = ["", "runs", "time of each", "core-hours", "in all", "error left"].map(str::to_owned);
+    let fixed = ["", "runs", "time of each", "core-hours", "in all", "error then"].map(str::to_owned);
     let mut spent = 0.0;
     let row = |alike: &[Step]| {
         let (first, last) = (&alike[0], &alike[alike.len() - 1]);
@@ -435,7 +441,7 @@ fn steps(advice: &Advice, names: &[String]) -> Table {
         spent += cost;
         let kind = if first.is_repetition { "again" } else { "new" };
         let (runs, each) = (alike.len().to_string(), quantity(first.seconds, "s"));
-        let cells = [kind.to_owned(), runs, each, hours(cost), hours(spent), percent(last.after / advice.before)];
+        let cells = [kind.to_owned(), runs, each, hours(cost), hours(spent), percent(last.after)];
         first.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
     };
     let alike = advice.steps.chunk_by(|a, b| a.at == b.at);

@@ -224,6 +224,13 @@ impl<'a> Program<'a> {
         counted.into_iter().map(|k| (k, weight)).collect()
     }
 
+    /// The models of the parts of the program, and the share of each at `x`.
+    pub(super) fn shares(&self, x: &[f64]) -> impl Iterator<Item = (&'a Model, f64)> {
+        let total = self.seconds(x);
+        let parts = self.paths.iter().filter(move |k| k.is_part && total > 0.0);
+        parts.map(move |k| (k.model, k.model.at(x).max(0.0) / total))
+    }
+
     /// Relative standard error at `x`.
     pub(super) fn error(&self, x: &[f64]) -> f64 {
         self.combined(x, |k| k.variance(x))

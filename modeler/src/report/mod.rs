@@ -29,6 +29,7 @@ pub(crate) use page::{head, plain};
 pub use phases::Phases;
 pub use quantity::{coordinate, growth, quantity, shape};
 pub use ranking::{default_target, largest, may_be_chance};
+pub(crate) use reach::off_line_points;
 pub use reach::{Doubts, below_zero, beyond_times, doubt, left_open, left_out, off_the_lines, unmeasured};
 pub use rests::rests;
 pub use turn::turns;

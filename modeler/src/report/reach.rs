@@ -11,7 +11,7 @@ use crate::cross;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
-use crate::verdict::is_far;
+use crate::verdict::{is_far, is_far_below};
 use crate::warning::{self, Code};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,17 @@ const LEAST: f64 = 0.05;
 /// Parameters that follow a power of each other do so up to this, of their logarithms: sizes are whole numbers.
 const ALIKE: f64 = 0.1;
 
-/// The parameters along which the target lies far beyond what was measured: `size = 90 after 25 to 45`.
+/// The parameters along which the target lies far beyond what was measured: `size = 90 after 25 to 45`, or `size = 5 below 25 to 45`.
 fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     let along = |(l, values): (usize, Vec<f64>)| {
         let (low, high) = (*values.first()?, *values.last()?);
         let target = target[l];
-        let is_far = is_far((low, high), target);
+        let side = match target > high {
+            true => is_far((low, high), target).then_some("after"),
+            false => is_far_below((low, high), target).then_some("below"),
+        };
         let [low, high, target] = [low, high, target].map(coordinate);
-        is_far.then(|| format!("{} = {target} after {low} to {high}", experiment.parameters[l]))
+        Some(format!("{} = {target} {} {low} to {high}", experiment.parameters[l], side?))
     };
     experiment.levels().into_iter().enumerate().filter_map(along).collect()
 }
@@ -140,6 +143,8 @@ pub fn below_zero(experiment: &Experiment, models: &[Model], target: &[f64]) -> 
 /// let told = beyond_times(&experiment, &fits.models, &[90.0]).unwrap();
 /// assert!(told.starts_with("The target is far beyond what was measured (p = 90 after 25 to 45), and the shape comes from times alone"));
 /// assert_eq!(beyond_times(&experiment, &fits.models, &[45.0]), None);
+/// assert!(beyond_times(&experiment, &fits.models, &[5.0]).is_some_and(|told| told.contains("(p = 5 below 25 to 45)")));
+/// assert_eq!(beyond_times(&experiment, &fits.models, &[22.0]), None);
 /// # Ok::<(), modeler::formats::ReadError>(())
 /// ```
 #[must_use]
@@ -209,12 +214,8 @@ fn on_lines<'e, 'm>(
     }
     let all = layouts.values().sum::<usize>();
     let off_lines = |layout: u32| {
-        let points = points_of(experiment, &experiment.layouts[layout as usize].points);
-        let centre = cross::centre(&points)?;
-        let varies = |l: &usize| points.iter().any(|x| x[*l] != centre[*l]);
-        let is_off = |l: &usize| target.is_none_or(|target| target[*l] != centre[*l]);
-        let off: Vec<usize> = (0..centre.len()).filter(varies).filter(is_off).collect();
-        (off.len() > 1).then(|| off.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>())
+        let (_, off) = off_centre(experiment, layout, target)?;
+        Some(off.iter().map(|&l| experiment.parameters[l].as_str()).collect::<Vec<_>>())
     };
     let mut open: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     for (layout, models) in layouts {
@@ -225,6 +226,40 @@ fn on_lines<'e, 'm>(
     let (names, count) = open.into_iter().max_by_key(|(_, models)| *models)?;
     let whose = if count == all { String::new() } else { format!(" of {}", counted(count, "model")) };
     Some((format!("The points{whose} lie on lines along single parameters:"), names))
+}
+
+/// The place through which the lines go on which all points of `layout` lie, and the parameters off whose lines `target`, or some place, lies;
+/// nothing where these are not two.
+fn off_centre(experiment: &Experiment, layout: u32, target: Option<&[f64]>) -> Option<(Vec<f64>, Vec<usize>)> {
+    let points = points_of(experiment, &experiment.layouts[layout as usize].points);
+    let centre = cross::centre(&points)?;
+    let varies = |l: &usize| points.iter().any(|x| x[*l] != centre[*l]);
+    let is_off = |l: &usize| target.is_none_or(|target| target[*l] != centre[*l]);
+    let off: Vec<usize> = (0..centre.len()).filter(varies).filter(is_off).collect();
+    (off.len() > 1).then_some((centre, off))
+}
+
+/// The points that would tell what lines along single parameters leave open of `model` at `target`: those at which two of the parameters off
+/// whose lines that lies have their largest measured values, or the next ones where that is the target; and of more than two that at which
+/// all have them. None where nothing is open.
+pub(crate) fn off_line_points(experiment: &Experiment, model: &Model, target: &[f64]) -> Vec<Vec<f64>> {
+    let Some(series) = experiment.series_of(model.callpath, model.metric).filter(|_| is_open(model)) else {
+        return Vec::new();
+    };
+    let Some((centre, off)) = off_centre(experiment, series.layout, Some(target)) else { return Vec::new() };
+    let levels = experiment.levels();
+    let at = |of: &[usize], from_last: usize| -> Option<Vec<f64>> {
+        let mut at = centre.clone();
+        for &l in of {
+            let others = || levels[l].iter().rev().filter(|value| **value != centre[l]);
+            at[l] = *others().nth(from_last).or(others().next())?;
+        }
+        Some(at)
+    };
+    let pairs = off.iter().enumerate().flat_map(|(i, &l)| off[i + 1..].iter().map(move |&m| vec![l, m]));
+    let all = (off.len() > 2).then(|| off.clone());
+    let largest = |of: Vec<usize>| (0..2).filter_map(|from_last| at(&of, from_last)).find(|at| at != target);
+    pairs.chain(all).filter_map(largest).collect()
 }
 
 /// Whether a function that is the same on lines along single parameters may be another one elsewhere: a count's, and that of a time with its
