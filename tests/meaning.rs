@@ -655,4 +655,10 @@ fn growth_that_may_be_chance_is_marked() {
     assert!(clear.contains("\np  ") && !clear.contains("(?)"), "{clear}");
     let unclear = model([1.0, 1.3, 1.1, 1.4, 1.2, 2.4]);
     assert!(unclear.contains(" (?)  ") && unclear.contains("\n(?): the growth may be chance"), "{unclear}");
+    // Also where the column of the growth has no room.
+    let narrow = ["model", "line.csv", "--columns", "p=parameter,time=metric", "--table-width", "40"];
+    let narrow = world.poise(narrow).status(0).stdout;
+    let (table, left_out) = narrow.split_once("left out: ").unwrap();
+    assert!(left_out.split_whitespace().any(|word| word == "growth."), "{narrow}");
+    assert_eq!(table.matches("(?)").count(), 1, "{narrow}");
 }

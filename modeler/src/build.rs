@@ -633,7 +633,8 @@ fn finish_with(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficient
     quality.noise = (y.len() > coefficients).then(|| u.noise_level());
     quality.cross_validated_relative_error = left_out_error(columns, &y, &fitted);
     if quality.noise.is_some_and(|noise| noise > NOISY) {
-        model.warnings.push(warning(warning::NOISY, "The noise of a measurement is estimated at more than 30 %."));
+        let what = "A measurement is taken to lie more than 30 % off the function, by noise or because none that is tried follows it.";
+        model.warnings.push(warning(warning::NOISY, what));
     }
     if model.terms.is_empty() {
         model.warnings.push(warning(warning::CONSTANT, "No growth was found."));

@@ -124,7 +124,8 @@ pub const ALL: &[Explanation] = &[
         code: NOISY,
         title: "very noisy measurements",
         text: "A measurement is taken to lie more than 30 % off the undisturbed value, by noise or because no function follows it, which \
-               repetitions tell apart. The interval says what can be known; where it is noise, more repetitions narrow it.",
+               repetitions tell apart. Functions have the exponents of --exponents and --log-exponents, where these are given. The interval says \
+               what can be known; where it is noise, more repetitions narrow it.",
     },
     Explanation {
         code: CONSTANT,

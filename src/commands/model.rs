@@ -114,7 +114,12 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], dear: &[], broken: &["model"] };
         let scatter: Vec<Option<Scatter>> = models.iter().map(|model| Scatter::of(experiment, model)).collect();
-        let table = fitted(&models_table(experiment, &models, &scatter, noun), width, narrow);
+        let with_doubts = |column: &str| fitted(&models_table(experiment, &models, &scatter, noun, column), width, narrow);
+        let mut table = with_doubts("growth");
+        // On a narrow screen that column may be left out, and what is to be doubted must not be.
+        if !columns(&table).any(|column| column == "growth") {
+            table = with_doubts("model");
+        }
         let mut said = meanings(&table, &mut explained) + &remarks(experiment, &models, &scatter);
         text.push_str(&table);
         let names = width.map(|columns| columns / 2);
@@ -142,8 +147,19 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
     text + &wrapped(&said, width)
 }
 
-/// `scatter` is that of each model.
-fn models_table(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter>], noun: &str) -> Table {
+/// The words of a table's heading.
+fn columns(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().next().unwrap_or_default().split_whitespace()
+}
+
+/// `scatter` is that of each model; growth that may be chance is marked in the column `with_doubts`.
+fn models_table(
+    experiment: &Experiment,
+    models: &[&Model],
+    scatter: &[Option<Scatter>],
+    noun: &str,
+    with_doubts: &str,
+) -> Table {
     let header = ["growth", "shape from", "error", "scatter", "model", noun].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| match share {
         None => "n/a".to_owned(),
@@ -152,12 +168,13 @@ fn models_table(experiment: &Experiment, models: &[&Model], scatter: &[Option<Sc
     };
     let of = Together(models.len());
     let row = |(model, scatter): (&&Model, &Option<Scatter>)| {
+        let doubt = |column: &str| if column == with_doubts && may_be_chance(model, of) { " (?)" } else { "" };
         vec![
-            shape(&experiment.parameters, model) + if may_be_chance(model, of) { " (?)" } else { "" },
+            shape(&experiment.parameters, model) + doubt("growth"),
             origin(experiment, model),
             percent(model.quality.cross_validated_relative_error),
             percent(scatter.map(|scatter| scatter.usual)),
-            model.expression(&experiment.parameters),
+            model.expression(&experiment.parameters) + doubt("model"),
             experiment.path(model.callpath).join(" -> "),
         ]
     };
@@ -176,10 +193,9 @@ fn meanings(table: &str, explained: &mut Vec<&str>) -> String {
             "Scatter: how far measurements lie off the function, relative to it, as the root of the mean square: by noise or because it misses something.\n",
         ),
     ];
-    let header = table.lines().next().unwrap_or_default();
     let mut text = String::new();
     for (column, meaning) in MEANINGS {
-        if header.split_whitespace().any(|word| word == column) && !explained.contains(&column) {
+        if columns(table).any(|word| word == column) && !explained.contains(&column) {
             explained.push(column);
             text.push_str(meaning);
         }
