@@ -3,6 +3,7 @@
 mod counts;
 mod first_value;
 mod pooling;
+mod rounded_counts;
 mod searched;
 mod shape;
 mod stray;

@@ -294,6 +294,9 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
+        if let Some(found) = self.rounded_functions(y, hypotheses, workspace) {
+            return found;
+        }
         if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
         }
