@@ -200,10 +200,16 @@ fn a_parameter_of_one_value_is_measured_at_others_first() {
 fn points_off_the_lines_of_a_cross_are_measured_first() {
     let world = World::new();
     let lines = "( 2 100 ) ( 4 100 ) ( 8 100 ) ( 16 100 ) ( 32 100 ) ( 2 200 ) ( 2 400 ) ( 2 800 ) ( 2 1600 )";
-    let times = "REGION solve\nMETRIC time\nDATA 2.02\nDATA 4.05\nDATA 7.9\nDATA 16.2\nDATA 31.8\nDATA 3.95\nDATA 8.1\nDATA 15.9\nDATA 32.4\n";
+    // 10 + 0.5 p on one line and 10 + 0.01 n on the other: their sum, and in parts of what they share their product.
+    let times = "REGION solve\nMETRIC time\nDATA 12.02\nDATA 12.9\nDATA 15.05\nDATA 19.1\nDATA 26.8\nDATA 13.02\nDATA 14.95\nDATA 19.1\nDATA 27.2\n";
     let parameters = "PARAMETER p\nPARAMETER n\n";
     world.write("cross.txt", &format!("{parameters}POINTS {lines}\n{times}"));
-    world.write("more.txt", &format!("{parameters}POINTS {lines} ( 32 1600 )\n{times}DATA 512\n"));
+    world.write("more.txt", &format!("{parameters}POINTS {lines} ( 32 1600 )\n{times}DATA 42.1\n"));
+    // Next to constant, and what grows along one parameter alone.
+    let flat: String = (0..9).map(|i| format!("DATA {}\n", 100.0 + 0.001 * f64::from(i % 5))).collect();
+    world.write("flat.txt", &format!("{parameters}POINTS {lines}\nREGION solve\nMETRIC time\n{flat}"));
+    let one = "DATA 2\nDATA 4.1\nDATA 7.9\nDATA 16.1\nDATA 32\nDATA 2.01\nDATA 1.99\nDATA 2\nDATA 2.01\n";
+    world.write("one.txt", &format!("{parameters}POINTS {lines}\nREGION solve\nMETRIC time\n{one}"));
     let advise = |file: &str, at: &str| -> serde_json::Value {
         let text = world.poise(["advise", file, "--at", at, "--tolerance", "0.001", "--format", "json"]).status(0).stdout;
         serde_json::from_str(&text).unwrap()
@@ -211,10 +217,19 @@ fn points_off_the_lines_of_a_cross_are_measured_first() {
     let corner = serde_json::json!([{"p": 32, "n": 1600}]);
     let found = advise("cross.txt", "p=256,n=6400");
     assert_eq!((&found["end"], &found["first"]), (&"unmeasured".into(), &corner), "{found}");
-    // The target is no run of the way to it.
+    // The target is no run on the way to it.
     assert_eq!(advise("cross.txt", "p=32,n=1600")["first"], serde_json::json!([{"p": 16, "n": 800}]));
+    let poor = ["advise", "cross.txt", "--at", "p=256,n=6400", "--budget", "0.001"];
+    assert!(!world.poise(poor).status(0).stdout.contains("measure first"), "the corner costs more");
     // On the lines nothing is open, and with that run measured not elsewhere either.
-    for (file, at) in [("cross.txt", "p=256,n=100"), ("more.txt", "p=256,n=6400")] {
+    for (file, at) in [
+        ("cross.txt", "p=256,n=100"),
+        ("more.txt", "p=256,n=6400"),
+        ("flat.txt", "p=256,n=6400"),
+        ("one.txt", "p=256,n=6400"),
+        // A run at the target costs less than one at the corner.
+        ("cross.txt", "p=1,n=50"),
+    ] {
         let found = advise(file, at);
         assert!(found["end"] != "unmeasured" && found["first"] == serde_json::json!([]), "{found}");
     }

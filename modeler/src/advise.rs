@@ -300,23 +300,31 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     Some(advice)
 }
 
-/// What is to be measured before any run can be weighed: parameters of one value, and points off the lines on which all lie, where what these
-/// leave open makes more than the tolerance of the time at the target.
+/// What is to be measured before any run can be weighed: parameters of one value, and points off the lines on which all lie, where the sums
+/// and products that these allow differ by more than the tolerance at the target. No such point costs more than a run there, or the budget.
 fn first(experiment: &Experiment, program: &Program, options: &AdviseOptions) -> Vec<Vec<f64>> {
     let along = unmeasured(experiment, &options.target);
     if !along.is_empty() {
         return along;
     }
-    let mut points: Vec<Vec<f64>> = Vec::new();
-    let mut open = 0.0;
-    for (model, share) in program.shares(&options.target) {
-        let told = off_line_points(experiment, model, &options.target);
-        open += if told.is_empty() { 0.0 } else { share };
-        points.extend(told);
+    let target = &options.target;
+    let (mut points, mut open): (Vec<Vec<f64>>, f64) = (Vec::new(), 0.0);
+    for model in program.parts() {
+        let (least, most) = model.span_at(target);
+        if most > least {
+            open += most - least;
+            points.extend(off_line_points(experiment, model, target));
+        }
     }
+    if open <= 2.0 * options.tolerance * program.seconds(target) {
+        return Vec::new();
+    }
+    let price = |x: &[f64]| program.core_seconds(x, options.ranks);
+    let most = price(target).min(options.budget.map_or(f64::INFINITY, |budget| 3600.0 * budget));
+    points.retain(|at| price(at) <= most);
     points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     points.dedup();
-    if open > options.tolerance { points } else { Vec::new() }
+    points
 }
 
 /// The metric in which runs are priced: the time, or where none is called so the first that is measured in seconds.

@@ -251,6 +251,11 @@ pub(crate) fn complexity(shape: &[Factor]) -> f64 {
     shape.iter().map(factor_complexity).sum()
 }
 
+/// The order of factors that values do not tell apart: the simplest first, and of as simple ones powers before logarithms.
+pub(crate) fn simplicity(factor: &Factor) -> (f64, i32) {
+    (factor_complexity(factor), factor.log_exponent.abs())
+}
+
 fn factor_complexity(factor: &Factor) -> f64 {
     let fraction = match factor.exponent.denom() {
         1 => 0.0,

@@ -50,6 +50,9 @@ const STRAY: f64 = 0.005;
 /// that are too rare to be measured, and 95 % of them would lie below it, however far apart those are that were.
 const MEAN_COUNTS: f64 = 1.65;
 
+/// Ranges below this are none.
+const LEAST_RANGE: f64 = 1e-9;
+
 /// The share of the measurements that are disturbed where nothing says so.
 fn all() -> f64 {
     1.0
@@ -206,7 +209,8 @@ impl Noise {
             return Distribution { background, deviation, at: Vec::new(), over: Vec::new() };
         }
         let deviation = deviation.max(1e-12);
-        if self.range <= 0.05 * deviation {
+        // Of smaller ranges the differences below would be rounding.
+        if self.range <= (0.05 * deviation).max(LEAST_RANGE) {
             return Distribution { background, deviation, at: vec![(self.mean(), 1.0)], over: Vec::new() };
         }
         let (end, share) = self.atom();

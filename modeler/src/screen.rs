@@ -16,7 +16,7 @@ mod rough;
 use exact::{Best, Exact};
 use rough::Rough;
 
-use crate::library::{FactorColumn, Rounding, Shape, complexity, factor_columns};
+use crate::library::{FactorColumn, Rounding, Shape, complexity, factor_columns, simplicity};
 use crate::linear::Orthonormal;
 use crate::model::Factor;
 use crate::options::ExponentSets;
@@ -62,15 +62,16 @@ pub(crate) struct Axis {
     scales: Vec<f64>,
 }
 
-/// Takes out the factors whose ratio between two values one has that is simpler, or as simple and a power: `log2(p)` at 2 and 4 is `p`.
+/// Of the factors that have the same ratio between two values, as `p` and `log2(p)` at 2 and 4, keeps the one that [`simplicity`] puts first.
 fn without_alike(columns: &mut Vec<FactorColumn>) {
     let ratio = |column: &FactorColumn| column.values[1] / column.values[0];
-    let order = |column: &FactorColumn| column.factor.map_or((0.0, 0), |f| (complexity(&[f]), f.log_exponent.abs()));
+    let order = |column: &FactorColumn| column.factor.as_ref().map_or((0.0, 0), simplicity);
     let mut kept: Vec<FactorColumn> = Vec::with_capacity(columns.len());
     for column in columns.drain(..) {
         let is_alike = |other: &&mut FactorColumn| {
             let (one, two) = (ratio(&column), ratio(other));
-            one == two || (one - two).abs() <= 1e-12 * two.abs()
+            // A logarithm is zero at one, so that such ratios are infinite.
+            one == two || (one - two).abs() <= 1e-12 * one.abs().min(two.abs())
         };
         match kept.iter_mut().find(is_alike) {
             Some(other) if order(&column) < order(other) => *other = column,

@@ -371,7 +371,7 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
     }
     if !advice.steps.is_empty() {
         let left = format!(
-            "The error is that {}, {}: {} now. What it will be after runs depends on what they say; here they say what the functions do.\n",
+            "The error is that {}, {}: {} now. After a run it is as told if the run takes what is predicted for it.\n",
             said_of(arguments),
             judged(arguments),
             percent(advice.before)
@@ -491,11 +491,12 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn
         ),
         (End::NothingHelps, _) => {
             format!(
-                "The error {} is {} of it, with {} asked for, and no run among the candidates, which reach up to the target, would lessen it \
+                "The error {} is {} of it, with {} asked for, and no {}run among the candidates, which reach up to the target, would lessen it \
                  noticeably; a quieter machine would.\n",
                 said_of(arguments),
-                percent(advice.before),
-                percent(arguments.tolerance)
+                percent(advice.steps.last().map_or(advice.before, |last| last.after)),
+                percent(arguments.tolerance),
+                if advice.steps.is_empty() { "" } else { "further " }
             )
         }
         (End::Budget, Some(next)) => {

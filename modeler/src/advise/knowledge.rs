@@ -224,11 +224,9 @@ impl<'a> Program<'a> {
         counted.into_iter().map(|k| (k, weight)).collect()
     }
 
-    /// The models of the parts of the program, and the share of each at `x`.
-    pub(super) fn shares(&self, x: &[f64]) -> impl Iterator<Item = (&'a Model, f64)> {
-        let total = self.seconds(x);
-        let parts = self.paths.iter().filter(move |k| k.is_part && total > 0.0);
-        parts.map(move |k| (k.model, k.model.at(x).max(0.0) / total))
+    /// The models of the parts of the program.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'a Model> {
+        self.paths.iter().filter(|k| k.is_part).map(|k| k.model)
     }
 
     /// Relative standard error at `x`.

@@ -10,7 +10,7 @@ use super::counts::MUCH_CLOSER;
 use crate::build::Pooled;
 use crate::data::Data;
 use crate::effort::{Found, Workspace};
-use crate::library::{Rounding, Shape, complexity, factor_columns};
+use crate::library::{Rounding, Shape, factor_columns, simplicity};
 use crate::linear::least_squares;
 use crate::model::{Factor, Warning};
 use crate::options::NegativeExponents;
@@ -164,6 +164,6 @@ fn factor_between(factors: &[Factor], ends: (f64, f64), lower: f64, upper: f64) 
         return None;
     }
     let near = usable().filter(|f| off(f) <= if least <= EXACT { EXACT } else { least + ALIKE });
-    let order = |f: &&Factor| (complexity(&[**f]), off(f));
+    let order = |f: &&Factor| (simplicity(f), off(f));
     near.min_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal)).map(|f| Some(*f))
 }

@@ -57,9 +57,11 @@ struct Begun {
     place: Place,
     /// Whether it says what its values include.
     is_told: bool,
-    /// How many values it has that are no whole numbers, and the sum of the digests of these with what they are of: the same in
-    /// inputs of the same measurements in any order.
-    broken: (usize, u64),
+    /// How many values that stand in it were read, and the sum of the digests of these with what they are of: the same in inputs of the
+    /// same measurements in any order.
+    values: (usize, u64),
+    /// How many of them are times that no clock of hundredths of a second shows, which are alike in two runs by chance only.
+    telling: usize,
 }
 
 /// A metric as an input has it: which of the experiment it is, and the factor from the input's unit to the experiment's.
@@ -156,11 +158,6 @@ impl Collector {
             return;
         }
         self.values += 1;
-        if let Some(input) = self.inputs.last_mut().filter(|_| converted.fract() != 0.0) {
-            input.broken.0 += 1;
-            let of = [u64::from(callpath) << 32 | u64::from(point), u64::from(metric.id), converted.to_bits()];
-            input.broken.1 = input.broken.1.wrapping_add(of.into_iter().fold(0, |digest, part| mixed(digest ^ part)));
-        }
         self.builder.add(callpath, metric.id, point, converted);
     }
 
@@ -178,6 +175,13 @@ impl Collector {
         } else if value == 0.0 && metric.is_time {
             self.zero_times.get_or_insert_with(|| (0, place())).0 += 1;
         }
+        if let Some(input) = self.inputs.last_mut() {
+            let of = [u64::from(callpath) << 32 | u64::from(point), u64::from(metric.id), value.to_bits()];
+            input.values.0 += 1;
+            input.values.1 = input.values.1.wrapping_add(of.into_iter().fold(0, |digest, part| mixed(digest ^ part)));
+            let hundredths = 1e2 * value * metric.factor;
+            input.telling += usize::from(metric.is_time && (hundredths - hundredths.round()).abs() > 1e-6);
+        }
         self.add(callpath, metric, point, value);
     }
 
@@ -188,7 +192,7 @@ impl Collector {
 
     /// The next input, and whether the user or its format says what its values include. Where neither does, the input may.
     pub fn begin(&mut self, place: Place, is_told: bool) {
-        self.inputs.push(Begun { place, is_told, broken: (0, 0) });
+        self.inputs.push(Begun { place, is_told, values: (0, 0), telling: 0 });
     }
 
     /// Says what the values of the input at `place` include. All inputs must agree, and agree with what the user says.
@@ -294,17 +298,17 @@ impl Collector {
     }
 }
 
-/// Of each input that has the measurements of one before, that it has, and where it is. Counts are alike in any runs, and few times by
-/// chance.
+/// Of each input that has the measurements of one before, all of them and no others, that it has, and where it is. Counts are alike in any
+/// runs, and times by a clock that ticks coarsely.
 fn repeated<'a>(inputs: &'a [Begun]) -> Vec<(Place, String)> {
     const LEAST: usize = 3;
     let mut known: HashMap<(usize, u64), &Place> = HashMap::new();
     let second = |input: &'a Begun| {
-        let first = *known.entry(input.broken).or_insert(&input.place);
+        let first = *known.entry(input.values).or_insert(&input.place);
         let message = || format!("It has the measurements of {first} once more: they are taken for repetitions.");
         (*first != input.place).then(|| (input.place.clone(), message()))
     };
-    inputs.iter().filter(|input| input.broken.0 >= LEAST).filter_map(second).collect()
+    inputs.iter().filter(|input| input.telling >= LEAST).filter_map(second).collect()
 }
 
 /// The parameter that says of each point how many values some call path has there, and the most of them. Few numbers of repetitions

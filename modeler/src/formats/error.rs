@@ -269,7 +269,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "something in a file was ignored",
         text: "The file holds something that has no meaning for a model, such as an unknown key or a tag. Nothing has to \
                be done unless the key was misspelt. A column of a table that has no role, although rows of one point \
-               differ in it, makes repetitions of them; give it a role with --columns.",
+               differ in it, makes repetitions of them; give it a role with --columns. A cell of a measurement that is empty, although its \
+               call path has such values elsewhere and none at this point, counts as not measured: fill it in if the value was lost.",
     },
     Explanation {
         code: CONTRADICTION,
@@ -335,7 +336,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
                in the names of files or folders then. Or the bytes of a reduction, which Score-P states once for each member \
                of a communicator that it does not name, were divided by all processes, and are too few where the communicator \
                was smaller: compare them at points where its share of the processes is the same, or measure with poise, which \
-               counts the operand. Or a text names a point twice, a table a repetition, or an input holds the times of another, \
+               counts the operand. Or a text names a point twice, a table a repetition, or an input of values with their points holds those of another, \
                and what stands there was taken for repetitions: take it out if it is a copy.",
     },
     Explanation {

@@ -240,26 +240,32 @@ fn off_centre(experiment: &Experiment, layout: u32, target: Option<&[f64]>) -> O
 }
 
 /// The points that would tell what lines along single parameters leave open of `model` at `target`: those at which two of the parameters off
-/// whose lines that lies have their largest measured values, or the next ones where that is the target; and of more than two that at which
-/// all have them. None where nothing is open.
+/// whose lines that lies have the measured values that are farthest from the lines, or the next ones where that is the target; and of more
+/// than two that at which all have them. None where nothing is open, or the point was measured.
 pub(crate) fn off_line_points(experiment: &Experiment, model: &Model, target: &[f64]) -> Vec<Vec<f64>> {
     let Some(series) = experiment.series_of(model.callpath, model.metric).filter(|_| is_open(model)) else {
         return Vec::new();
     };
     let Some((centre, off)) = off_centre(experiment, series.layout, Some(target)) else { return Vec::new() };
-    let levels = experiment.levels();
-    let at = |of: &[usize], from_last: usize| -> Option<Vec<f64>> {
+    // By parameter its values, the farthest first, and of two that are as far the larger.
+    let farthest = |(l, mut values): (usize, Vec<f64>)| {
+        let distance = |value: &f64| (value / centre[l]).ln().abs();
+        values.retain(|value| *value != centre[l]);
+        values.sort_by(|a, b| distance(b).total_cmp(&distance(a)).then(b.total_cmp(a)));
+        values
+    };
+    let farthest: Vec<Vec<f64>> = experiment.levels().into_iter().enumerate().map(farthest).collect();
+    let at = |of: &[usize], place: usize| -> Option<Vec<f64>> {
         let mut at = centre.clone();
         for &l in of {
-            let others = || levels[l].iter().rev().filter(|value| **value != centre[l]);
-            at[l] = *others().nth(from_last).or(others().next())?;
+            at[l] = *farthest[l].get(place).or(farthest[l].first())?;
         }
         Some(at)
     };
+    let is_new = |at: &Vec<f64>| at != target && !experiment.points.contains(at);
     let pairs = off.iter().enumerate().flat_map(|(i, &l)| off[i + 1..].iter().map(move |&m| vec![l, m]));
     let all = (off.len() > 2).then(|| off.clone());
-    let largest = |of: Vec<usize>| (0..2).filter_map(|from_last| at(&of, from_last)).find(|at| at != target);
-    pairs.chain(all).filter_map(largest).collect()
+    pairs.chain(all).filter_map(|of| (0..2).filter_map(|place| at(&of, place)).find(is_new)).collect()
 }
 
 /// Whether a function that is the same on lines along single parameters may be another one elsewhere: a count's, and that of a time with its

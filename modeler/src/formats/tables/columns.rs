@@ -10,6 +10,7 @@ use crate::formats::collect::{Collector, default_unit, split_path, written_loses
 use crate::formats::error::{ASSUMED, ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::{Source, not_utf8, wide};
 use crate::formats::{Detection, Format, Reader, units};
+use crate::mixed::mixed;
 use crate::words::counted;
 
 /// Reads tables.
@@ -84,12 +85,12 @@ impl Reader for Columns {
         let mut table = Table {
             name: &name,
             header: &header,
+            numbered: Numbered::of(&header, &roles),
             roles,
             units: HashMap::new(),
             rows: Vec::new(),
             lost_digits: Vec::new(),
             empty: Vec::new(),
-            numbered: Numbered::default(),
         };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
@@ -163,24 +164,23 @@ impl Reader for Columns {
             );
             into.warn(IGNORED, first.clone(), message);
         }
-        if let Some((line, column)) = table.empty.first() {
-            let message = match table.empty.len() {
+        if let Some((count, line, column)) = table.lacking() {
+            let message = match count {
                 1 => "This cell is empty and counts as not measured.".to_owned(),
                 count => format!("{count} cells are empty and count as not measured; this is the first."),
             };
-            into.warn(IGNORED, Place::at(&name, *line, *column), message);
+            into.warn(IGNORED, Place::at(&name, line, column), message);
         }
         let unnamed = unnamed.warnings(&header);
-        if let (Some((line, column)), true) = (table.numbered.again.first(), unnamed.is_empty()) {
-            let message = match table.numbered.again.len() {
-                1 => "This repetition stands here again: it is taken for one more.".to_owned(),
-                2 => "This repetition stands here again, as 1 further value does: each is taken for one more.".to_owned(),
-                count => format!(
-                    "This repetition stands here again, as {} further values do: each is taken for one more.",
-                    count - 1
-                ),
+        // Where other columns tell rows apart that count as repetitions, these are said to.
+        if let (Some((again, (line, column))), true) = (table.numbered.again, unnamed.is_empty()) {
+            let more = match again {
+                1 => String::new(),
+                2 => ", as another does".to_owned(),
+                again => format!(", as {} others do", again - 1),
             };
-            into.warn(ASSUMED, Place::at(&name, *line, *column), message);
+            let message = format!("This repetition stands here again{more}: each is taken for one more.");
+            into.warn(ASSUMED, Place::at(&name, line, column), message);
         }
         for message in unnamed {
             into.warn(IGNORED, Place::file(&name), message);
@@ -503,35 +503,71 @@ struct Table<'a> {
     rows: Vec<Row>,
     /// Line and column of the whole numbers that no double stands for.
     lost_digits: Vec<(usize, usize)>,
-    /// Line and column of the cells of measurements that are empty.
-    empty: Vec<(usize, usize)>,
+    /// Line and column of the cells of measurements that are empty, and of what there is no value.
+    empty: Vec<(usize, usize, Row)>,
     numbered: Numbered,
 }
 
 /// Which repetitions there were, of tables that number them.
 #[derive(Default)]
 struct Numbered {
-    /// What tells the values apart: their cells of every role but values and units, and their column.
-    known: HashSet<(Vec<String>, usize)>,
-    /// Line and column of the values of a repetition that was there before.
-    again: Vec<(usize, usize)>,
+    /// The column with the numbers; none where further columns may number the repetitions, too.
+    column: Option<usize>,
+    /// Digests of what tells values apart: their cells of every role but values and units, and their column.
+    known: HashSet<u128>,
+    /// How many values are of a repetition that was there before, and line and column of the first.
+    again: Option<(usize, (usize, usize))>,
 }
 
 impl Numbered {
-    fn value(&mut self, line: usize, column: usize, cells: &[String], roles: &[Option<Role>]) {
-        if !roles.contains(&Some(Role::Repetition)) {
-            return;
+    fn of(header: &[String], roles: &[Option<Role>]) -> Self {
+        let is_further = |c: usize| roles[c].is_none() && is_repetition(&header[c]);
+        let column = roles.iter().position(|role| *role == Some(Role::Repetition));
+        Self { column: column.filter(|_| !(0..roles.len()).any(is_further)), ..Self::default() }
+    }
+
+    /// What tells a row from others, where its repetition has a number.
+    fn row(&self, cells: &[String], roles: &[Option<Role>]) -> Option<[u64; 2]> {
+        self.column.and_then(|column| cells.get(column)).filter(|cell| !cell.is_empty())?;
+        let tells = |role: &Option<Role>| !matches!(role, None | Some(Role::Metric(..) | Role::Value | Role::Unit));
+        let mut digests = [0, 1];
+        for cell in cells.iter().zip(roles).filter(|(_, role)| tells(role)).map(|(cell, _)| cell) {
+            let words = cell.as_bytes().chunks(8).map(|bytes| bytes.iter().fold(0, |word, b| word << 8 | u64::from(*b)));
+            for word in std::iter::once(cell.len() as u64).chain(words) {
+                digests = digests.map(|digest| mixed(digest ^ word));
+            }
         }
-        let tells =
-            |role: &Option<Role>| !matches!(role, None | Some(Role::Metric(..) | Role::Value | Role::Unit));
-        let key = cells.iter().zip(roles).filter(|(_, role)| tells(role)).map(|(cell, _)| cell.clone());
-        if !self.known.insert((key.collect(), column)) {
-            self.again.push((line, column + 1));
+        Some(digests)
+    }
+
+    /// Notes the value in this column of the row.
+    fn value(&mut self, line: usize, column: usize, row: [u64; 2]) {
+        let [high, low] = row.map(|digest| mixed(digest ^ column as u64));
+        if !self.known.insert(u128::from(high) << 64 | u128::from(low)) {
+            self.again.get_or_insert((0, (line, column + 1))).0 += 1;
         }
     }
 }
 
 impl Table<'_> {
+    /// How many cells are empty where a value may have been lost, and line and column of the first. A call path may have no value of some
+    /// metric anywhere, and rows may tell one metric each.
+    fn lacking(&self) -> Option<(usize, usize, usize)> {
+        if self.empty.is_empty() {
+            return None;
+        }
+        let series = |row: &Row| (row.callpath.clone(), row.metric.clone(), row.over_ranks);
+        let point = |row: &Row| row.parameters.iter().map(|(_, x)| x.to_bits()).collect::<Vec<_>>();
+        let known: HashSet<_> = self.rows.iter().map(series).collect();
+        let lacks: HashSet<_> = self.empty.iter().map(|(_, _, of)| (series(of), point(of))).collect();
+        let given: HashSet<_> =
+            self.rows.iter().map(|row| (series(row), point(row))).filter(|at| lacks.contains(at)).collect();
+        let is_lost = |of: &Row| known.contains(&series(of)) && !given.contains(&(series(of), point(of)));
+        let mut lost = self.empty.iter().filter(|(_, _, of)| is_lost(of));
+        let (line, column, _) = lost.next()?;
+        Some((1 + lost.count(), *line, *column))
+    }
+
     /// What to do about a `cell` that is no number.
     fn advice(&self, cell: &str, column: usize) -> String {
         if let (Some(Role::Metric(metric, _)), Some(unit)) = (&self.roles[column], unit_behind_number(cell)) {
@@ -576,17 +612,14 @@ impl Table<'_> {
                 && cells.get(*c).is_some_and(|cell| written_loses_digits(cell))
         };
         let lost: Vec<usize> = (0..self.roles.len()).filter(loses).collect();
-        let is_empty = |c: &usize| {
-            matches!(self.roles[*c], Some(Role::Metric(..) | Role::Value)) && cells.get(*c).is_some_and(String::is_empty)
-        };
-        let empty: Vec<usize> = (0..self.roles.len()).filter(is_empty).collect();
-        let (mut row, mut values) = (Row::default(), Vec::new());
+        let (mut row, mut values, mut empty) = (Row::default(), Vec::new(), Vec::new());
         for (column, role) in self.roles.iter().enumerate().filter(|(c, _)| *c < cells.len()) {
             let cell = &cells[column];
             match role {
                 None | Some(Role::Repetition) => {}
                 // A missing value is no measurement.
-                Some(Role::Metric(..) | Role::Value) if cell.is_empty() => {}
+                Some(Role::Metric(name, _)) if cell.is_empty() => empty.push((column, name.clone())),
+                Some(Role::Value) if cell.is_empty() => empty.push((column, String::new())),
                 Some(Role::Parameter(name)) => row.parameters.push((name.clone(), number(column)?)),
                 Some(Role::Metric(name, unit)) => values.push((name.clone(), unit.clone(), number(column)?, column)),
                 Some(Role::Value) => values.push((String::new(), String::new(), number(column)?, column)),
@@ -596,17 +629,23 @@ impl Table<'_> {
                 Some(Role::OverRanks) => row.over_ranks = over_ranks(cell),
             }
         }
+        let named = |metric: String| if metric.is_empty() { row.metric.clone() } else { metric };
+        for (column, metric) in empty {
+            let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
+            let of = Row { parameters, callpath, metric: named(metric), over_ranks: row.over_ranks, ..Row::default() };
+            self.empty.push((line, column + 1, of));
+        }
+        let digest = self.numbered.row(cells, &self.roles);
         for (metric, unit, value, column) in values {
-            let metric = if metric.is_empty() { row.metric.clone() } else { metric };
+            let metric = named(metric);
             let unit = if unit.is_empty() { row.unit.clone() } else { unit };
             let unit = self.unit(line, &metric, unit)?;
             let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
             let (values, at) = (vec![value], Some((line, column + 1)));
-            self.numbered.value(line, column, cells, &self.roles);
+            digest.into_iter().for_each(|row| self.numbered.value(line, column, row));
             self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values, at });
         }
         self.lost_digits.extend(lost.into_iter().map(|column| (line, column + 1)));
-        self.empty.extend(empty.into_iter().map(|column| (line, column + 1)));
         Ok(())
     }
 
