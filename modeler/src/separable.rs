@@ -73,12 +73,18 @@ impl Grid {
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.
     ///
     /// Programs round their loop bounds one way and execute whole, non-negative numbers of blocks per iteration, so of
-    /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins.
+    /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins, but where whole powers give `y` without
+    /// any: `20 + y` at 10, 20, 30, 40 and 50 is also ten times the rounded root.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         let with = |by_rounding: &[Vec<Axis>], most: usize| {
             (0..=most).find_map(|effort| {
-                let found = by_rounding.iter().filter_map(|axes| exact(axes, y, effort));
+                let found: Vec<Exact> = by_rounding.iter().filter_map(|axes| exact(axes, y, effort)).collect();
+                let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.smooth, y, effort));
+                if let Some(plain) = (!found.is_empty()).then(plain).flatten().filter(|f| is_plain(f, y.len())) {
+                    return Some(plain.2);
+                }
                 found
+                    .into_iter()
                     .min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal))
                     .map(|f| f.2)
             })
@@ -183,6 +189,19 @@ fn exact(axes: &[Axis], y: &[f64], effort: usize) -> Option<Exact> {
         let odd = c.iter().filter(|c| line::is_odd(**c)).count();
         return is_exact.then(|| (products.len() + odd, solution.price, assemble(axes, &products, &c)));
     }
+}
+
+/// So many more values than coefficients agree with no sum of whole powers by chance.
+const PLAIN_SPARE: usize = 3;
+
+/// Whether the function is a sum of whole numbers of whole powers.
+fn is_plain((_, _, (constant, terms)): &Exact, values: usize) -> bool {
+    let is_whole = |c: f64| c >= -EXACT && (c - c.round()).abs() <= EXACT * c.abs().max(1.0);
+    let is_power = |shape: &Shape| shape.iter().all(|f| f.log_exponent == 0 && f.exponent.is_integer());
+    let coefficients = terms.len() + usize::from(*constant != 0.0);
+    is_whole(*constant)
+        && terms.iter().all(|(shape, c)| is_whole(*c) && is_power(shape))
+        && coefficients + PLAIN_SPARE <= values
 }
 
 fn assemble(axes: &[Axis], products: &[Product], c: &[f64]) -> (f64, Vec<(Shape, f64)>) {
