@@ -211,7 +211,8 @@ fn points_off_the_lines_of_a_cross_are_measured_first() {
     let one = "DATA 2\nDATA 4.1\nDATA 7.9\nDATA 16.1\nDATA 32\nDATA 2.01\nDATA 1.99\nDATA 2\nDATA 2.01\n";
     world.write("one.txt", &format!("{parameters}POINTS {lines}\nREGION solve\nMETRIC time\n{one}"));
     let advise = |file: &str, at: &str| -> serde_json::Value {
-        let text = world.poise(["advise", file, "--at", at, "--tolerance", "0.001", "--format", "json"]).status(0).stdout;
+        let text =
+            world.poise(["advise", file, "--at", at, "--tolerance", "0.001", "--format", "json"]).status(0).stdout;
         serde_json::from_str(&text).unwrap()
     };
     let corner = serde_json::json!([{"p": 32, "n": 1600}]);
@@ -234,7 +235,10 @@ fn points_off_the_lines_of_a_cross_are_measured_first() {
         assert!(found["end"] != "unmeasured" && found["first"] == serde_json::json!([]), "{found}");
     }
     let human = world.poise(["advise", "cross.txt", "--at", "p=256,n=6400"]).status(0).stdout;
-    assert!(human.contains("whether what p and n add is a sum or a product") && human.contains("measure first"), "{human}");
+    assert!(
+        human.contains("whether what p and n add is a sum or a product") && human.contains("measure first"),
+        "{human}"
+    );
 }
 
 #[test]

@@ -114,7 +114,8 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], dear: &[], broken: &["model"] };
         let scatter: Vec<Option<Scatter>> = models.iter().map(|model| Scatter::of(experiment, model)).collect();
-        let with_doubts = |column: &str| fitted(&models_table(experiment, &models, &scatter, noun, column), width, narrow);
+        let with_doubts =
+            |column: &str| fitted(&models_table(experiment, &models, &scatter, noun, column), width, narrow);
         let mut table = with_doubts("growth");
         // On a narrow screen that column may be left out, and what is to be doubted must not be.
         if !columns(&table).any(|column| column == "growth") {

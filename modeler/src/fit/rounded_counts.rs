@@ -46,9 +46,9 @@ impl Fitter<'_> {
             is_given && !first.terms.is_empty() && !others.iter().any(is_as_good)
         };
         // Rounding is the same everywhere, so all values are weighed alike. What falls may be hidden by what rises.
-        let found = [Extent::Usual, Extent::Proposed(&[])].into_iter().map(|extent| {
-            shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched)
-        });
+        let found = [Extent::Usual, Extent::Proposed(&[])]
+            .into_iter()
+            .map(|extent| shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched));
         let candidates = { found }.find(is_it)?;
         let found = |of: &Candidate| {
             let terms = of.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::error::{ASSUMED, ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Place, ReadError, ReadWarning, readable};
+use super::error::{
+    ASSUMED, ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Place, ReadError, ReadWarning, readable,
+};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};

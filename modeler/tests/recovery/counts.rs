@@ -3,7 +3,7 @@
 use super::{N, OfTwo, P, blocks_of_n_and_p, expression, metric, over_p, over_p_and_n, the_model};
 use modeler::experiment::ExperimentBuilder;
 use modeler::model::{Exponent, Growth};
-use modeler::{Options, fit};
+use modeler::{Experiment, Options, fit};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::cell::RefCell;
 
@@ -282,4 +282,106 @@ fn counts_of_three_summands_along_one_line_come_back() {
     let fits = fit(&experiment, &Options::default());
     let found = the_model(&fits, &experiment, "basic_blocks").expression(&experiment.parameters);
     assert_eq!(found, "1048576 * p^(-1) + 100 * log2(p) + 3 * p");
+}
+
+/// Sums of products with any coefficients, rounded as a whole: those with whole coefficients come back exactly, others to within what rounding
+/// leaves.
+#[test]
+fn functions_that_are_rounded_as_a_whole_come_back() {
+    let of = |c: [f64; 2], f: fn(f64, f64) -> [f64; 2]| {
+        let experiment = on_large_grid(|p, n| {
+            let [a, b] = f(p, n);
+            (c[0] * a + c[1] * b).round()
+        });
+        let fits = fit(&experiment, &Options::default());
+        let model = the_model(&fits, &experiment, "bytes_sent").clone();
+        let [a, b] = f(4096.0, 48000.0);
+        (model.expression(&experiment.parameters), model.at(&[4096.0, 48000.0]) / (c[0] * a + c[1] * b) - 1.0)
+    };
+    let whole: [([f64; 2], fn(f64, f64) -> [f64; 2], &str); 5] = [
+        ([880.0, 0.0], |p, n| [n / p.sqrt(), 0.0], "880 * p^(-1/2) * n"),
+        ([368.0, 0.0], |p, n| [p.log2() * n / p, 0.0], "368 * p^(-1) * log2(p) * n"),
+        ([720.0, 0.0], |p, n| [(n / p).powf(2.0 / 3.0), 0.0], "720 * p^(-2/3) * n^(2/3)"),
+        ([80.0, 592.0], |p, n| [p.log2() * n.sqrt(), p.log2() * n], "80 * log2(p) * n^(1/2) + 592 * log2(p) * n"),
+        (
+            [336.0, 1024.0],
+            |p, n| [(n / p).powf(2.0 / 3.0), p.log2().powi(2) * n],
+            "336 * p^(-2/3) * n^(2/3) + 1024 * log2(p)^2 * n",
+        ),
+    ];
+    for (c, f, expected) in whole {
+        let (expression, off) = of(c, f);
+        assert!(expression == expected && off.abs() < 1e-15, "{expression} is off by {off}");
+    }
+    let broken: [([f64; 2], fn(f64, f64) -> [f64; 2]); 3] = [
+        ([1418.0224327, 0.0], |_, n| [n.powf(0.75), 0.0]),
+        ([2489.8517304, 688.0], |p, n| [n, p * p * n]),
+        ([0.0006, 31.7], |p, n| [n.powf(1.5), p.powf(0.75)]),
+    ];
+    for (c, f) in broken {
+        let (expression, off) = of(c, f);
+        assert!(off.abs() < 1e-4, "{c:?}: {expression} is off by {off}");
+    }
+}
+
+/// Bytes on 5 x 5 points of large parameters.
+fn on_large_grid(of: impl Fn(f64, f64) -> f64) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let callpath = builder.callpath(["main", "MPI_Send"]);
+    let bytes = builder.metric(metric("bytes_sent"));
+    for p in [128.0, 256.0, 512.0, 1024.0, 2048.0] {
+        for n in [8000.0, 16000.0, 24000.0, 32000.0, 40000.0] {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, bytes, point, of(p, n));
+        }
+    }
+    builder.finish()
+}
+
+/// `20 + y` at 10 to 50 is ten times the rounded root, too, and `1 + y` at odd values twice the rounded half.
+#[test]
+fn whole_powers_are_taken_before_bounds_that_are_rounded_to_the_same() {
+    let along = |values: [f64; 5], of: fn(f64) -> f64| {
+        let mut builder = ExperimentBuilder::new(["y"]);
+        let callpath = builder.callpath(["main", "loop"]);
+        let visits = builder.metric(metric("visits"));
+        for y in values {
+            let point = builder.point(&[y]);
+            builder.add(callpath, visits, point, of(y));
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        the_model(&fits, &experiment, "visits").expression(&experiment.parameters)
+    };
+    let tens = [10.0, 20.0, 30.0, 40.0, 50.0];
+    assert_eq!(along(tens, |y| 20.0 + y), "20 + y");
+    assert_eq!(along(tens, |y| 30.0 + y), "30 + y");
+    assert_eq!(along([25.0, 30.0, 35.0, 40.0, 45.0], |y| 15.0 + 2.0 * y), "15 + 2 * y");
+    assert_eq!(along([3.0, 5.0, 7.0, 9.0, 11.0], |y| 1.0 + y), "1 + y");
+    assert_eq!(along([3.0, 5.0, 7.0, 9.0, 11.0], |y| y * y + y), "y + y^2");
+}
+
+/// Of factors that two values do not tell apart the simplest and then the power, also where a logarithm is zero at one of them.
+#[test]
+fn of_two_values_the_simplest_factor_is_taken() {
+    let of = |name: &str, values: [f64; 2], f: fn(f64, f64) -> f64| {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let callpath = builder.callpath(["main", "loop"]);
+        let metric = builder.metric(metric(name));
+        for p in values {
+            for n in N {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, f(p, n));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        the_model(&fits, &experiment, name).expression(&experiment.parameters)
+    };
+    for name in ["time", "basic_blocks"] {
+        assert_eq!(of(name, [2.0, 4.0], |p, n| 7.0 * p * n), "7 * p * n", "{name}");
+    }
+    assert_eq!(of("time", [1.0, 9.0], |p, n| 0.5 * p.sqrt() * n), "0.5 * p^(1/2) * n");
+    assert_eq!(of("time", [1.0, 8.0], |p, n| 0.5 * p.cbrt() * n), "0.5 * p^(1/3) * n");
+    assert_eq!(of("time", [1.0, 4.0], |p, n| 0.5 * p.powf(1.5) * n), "0.5 * p^(3/2) * n");
 }

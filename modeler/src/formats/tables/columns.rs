@@ -532,7 +532,8 @@ impl Numbered {
         let tells = |role: &Option<Role>| !matches!(role, None | Some(Role::Metric(..) | Role::Value | Role::Unit));
         let mut digests = [0, 1];
         for cell in cells.iter().zip(roles).filter(|(_, role)| tells(role)).map(|(cell, _)| cell) {
-            let words = cell.as_bytes().chunks(8).map(|bytes| bytes.iter().fold(0, |word, b| word << 8 | u64::from(*b)));
+            let words =
+                cell.as_bytes().chunks(8).map(|bytes| bytes.iter().fold(0, |word, b| word << 8 | u64::from(*b)));
             for word in std::iter::once(cell.len() as u64).chain(words) {
                 digests = digests.map(|digest| mixed(digest ^ word));
             }
