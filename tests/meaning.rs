@@ -662,3 +662,53 @@ fn growth_that_may_be_chance_is_marked() {
     assert!(left_out.split_whitespace().any(|word| word == "growth."), "{narrow}");
     assert_eq!(table.matches("(?)").count(), 1, "{narrow}");
 }
+
+/// Extra-P refuses files of its own in which call paths lack points, but for archives.
+#[test]
+fn exports_that_extra_p_does_not_open_are_told() {
+    let world = World::new();
+    let line = |p: u32, path: &str| {
+        format!("{{\"params\":{{\"p\":{p}}},\"callpath\":\"{path}\",\"metric\":\"time\",\"value\":{p}}}\n")
+    };
+    let whole: String = [2, 4, 8].iter().map(|p| line(*p, "main") + &line(*p, "main->solve")).collect();
+    world.write("whole.jsonl", &whole);
+    world.write("part.jsonl", &(whole.clone() + &line(16, "main")));
+    for format in ["extrap-jsonl", "extrap-json", "extrap-json-numbered", "talpas"] {
+        assert_eq!(world.poise(["export", "whole.jsonl", "--to", format]).status(0).stderr, "", "{format}");
+        let told = world.poise(["export", "part.jsonl", "--to", format]).status(0).stderr;
+        assert!(told.contains("opens such an experiment as extra-p only"), "{format}: {told}");
+    }
+    for format in ["csv", "json"] {
+        assert_eq!(world.poise(["export", "part.jsonl", "--to", format]).status(0).stderr, "", "{format}");
+    }
+    let text = world.poise(["export", "part.jsonl", "--to", "extrap"]).status(2).stderr;
+    assert!(text.contains("lacks measurements at 1 point.") && text.contains("as extra-p only"), "{text}");
+}
+
+/// What has no model is in no total, and is told where it is a noteworthy part of it.
+#[test]
+fn the_part_of_call_paths_without_a_model_is_told() {
+    let world = World::new();
+    let lines = |io: f64| -> String {
+        let line = |p: u32, path: &str, seconds: f64| {
+            format!("{{\"params\":{{\"p\":{p}}},\"callpath\":\"{path}\",\"metric\":\"time\",\"value\":{seconds}}}\n")
+        };
+        let at = |p: &u32| {
+            let own = line(*p, "main", 10.0 + 0.1 * f64::from(*p)) + &line(*p, "main->solve", 0.2 * f64::from(*p));
+            if *p < 16 { own } else { own + &line(*p, "main->io", io) }
+        };
+        [1, 2, 4, 8, 16, 32].iter().map(at).collect()
+    };
+    // 3 s of 13.2 + 6.4 + 3.
+    world.write("much.jsonl", &lines(3.0));
+    world.write("little.jsonl", &lines(0.5));
+    let part = "1 call path without a model takes 13 % of the cost at the largest measured point";
+    for command in ["report", "advise"] {
+        let said = |file: &str| {
+            let text = world.poise([command, file, "--at", "p=64"]).status(5).stdout;
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(said("much.jsonl").contains(part), "{}", said("much.jsonl"));
+        assert!(!said("little.jsonl").contains("without a model"), "{command}");
+    }
+}

@@ -63,11 +63,24 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     if format != Format::ExtraPArchive {
         output::stream(destination, |mut out| formats::write(&experiment, format, &mut out).map_err(not_written))?;
+        if !global.quiet && OF_EXTRA_P.contains(&format) && lacks_points(&experiment) {
+            output::say(
+                "Some call paths have no value at some points. Extra-P itself opens such an experiment as extra-p only.",
+            );
+        }
         return complete(0, &warnings);
     }
     let fits = modeler::fit(&experiment, &options);
     output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
     input::partial(&warnings, &fits)
+}
+
+/// Formats of Extra-P's that it reads with a value of every call path at every point alone; text cannot hold anything else.
+const OF_EXTRA_P: [Format; 4] =
+    [Format::ExtraPJsonLines, Format::ExtraPJson, Format::ExtraPJsonNumbered, Format::Talpas];
+
+fn lacks_points(experiment: &Experiment) -> bool {
+    experiment.layouts.iter().any(|layout| layout.points.len() < experiment.points.len())
 }
 
 fn not_written(error: WriteError) -> NotWritten {

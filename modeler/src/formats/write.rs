@@ -191,7 +191,7 @@ fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError>
     {
         let reason =
             format!("`{}` lacks measurements at {}.", regions[&series.callpath], counted(missing, "point", "points"));
-        return Err(cannot(format, reason));
+        return Err(cannot(format, reason + " Extra-P itself opens such an experiment as extra-p only."));
     }
     for parameter in &experiment.parameters {
         writeln!(out, "PARAMETER {parameter}")?;

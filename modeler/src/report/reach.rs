@@ -470,6 +470,28 @@ pub fn doubt(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -
 
 /// [`doubt`] where the costs are known.
 pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<String> {
+    joined(of_target(experiment, costs), without_model(experiment, costs))
+}
+
+/// That call paths of which there is no model take a part of what was measured today, in a sentence.
+fn without_model(experiment: &Experiment, costs: &Costs) -> Option<String> {
+    let lacking = (0..costs.models.len()).filter(|id| costs.models[*id].is_none() && !costs.is_inclusive());
+    let measured = lacking.filter_map(|id| costs.measured(experiment, id as u32)).filter(|value| *value > 0.0);
+    let (count, sum) = measured.fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
+    let share = sum / (sum + costs.total.0);
+    let (take, are) = if count == 1 { ("takes", "is") } else { ("take", "are") };
+    (share >= LEAST).then(|| {
+        format!(
+            "{} without a model {take} {} of the cost at the largest measured point, and {are} in no total and no prediction: `poise model` \
+             says why.",
+            counted(count, "call path"),
+            percent(share)
+        )
+    })
+}
+
+/// What the target leaves in doubt.
+fn of_target(experiment: &Experiment, costs: &Costs) -> Option<String> {
     let models = || costs.models.iter().flatten().copied();
     let two_values = about(&of_two_values(experiment, &costs.target), models());
     if let Some(unmeasured) = unmeasured(experiment, &costs.target) {
