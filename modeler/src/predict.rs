@@ -185,10 +185,10 @@ pub(crate) fn quantile(q: f64, distribution: impl Fn(f64) -> f64) -> f64 {
         other = asked(2.0 * other.0);
     }
     // What is never reached is at the end of the range; what is no number is nowhere.
-    if !(last.1 < 0.0) {
+    if last.1 >= 0.0 || last.1.is_nan() {
         return last.0;
     }
-    if !(other.1 > 0.0) {
+    if other.1 <= 0.0 || other.1.is_nan() {
         return other.0;
     }
     let mut share = 0.5;

@@ -284,11 +284,14 @@ fn counts_of_three_summands_along_one_line_come_back() {
     assert_eq!(found, "1048576 * p^(-1) + 100 * log2(p) + 3 * p");
 }
 
+/// Two products of p and n.
+type Products = fn(f64, f64) -> [f64; 2];
+
 /// Sums of products with any coefficients, rounded as a whole: those with whole coefficients come back exactly, others to within what rounding
 /// leaves.
 #[test]
 fn functions_that_are_rounded_as_a_whole_come_back() {
-    let of = |c: [f64; 2], f: fn(f64, f64) -> [f64; 2]| {
+    let of = |c: [f64; 2], f: Products| {
         let experiment = on_large_grid(|p, n| {
             let [a, b] = f(p, n);
             (c[0] * a + c[1] * b).round()
@@ -298,7 +301,7 @@ fn functions_that_are_rounded_as_a_whole_come_back() {
         let [a, b] = f(4096.0, 48000.0);
         (model.expression(&experiment.parameters), model.at(&[4096.0, 48000.0]) / (c[0] * a + c[1] * b) - 1.0)
     };
-    let whole: [([f64; 2], fn(f64, f64) -> [f64; 2], &str); 5] = [
+    let whole: [([f64; 2], Products, &str); 5] = [
         ([880.0, 0.0], |p, n| [n / p.sqrt(), 0.0], "880 * p^(-1/2) * n"),
         ([368.0, 0.0], |p, n| [p.log2() * n / p, 0.0], "368 * p^(-1) * log2(p) * n"),
         ([720.0, 0.0], |p, n| [(n / p).powf(2.0 / 3.0), 0.0], "720 * p^(-2/3) * n^(2/3)"),
@@ -313,7 +316,7 @@ fn functions_that_are_rounded_as_a_whole_come_back() {
         let (expression, off) = of(c, f);
         assert!(expression == expected && off.abs() < 1e-15, "{expression} is off by {off}");
     }
-    let broken: [([f64; 2], fn(f64, f64) -> [f64; 2]); 3] = [
+    let broken: [([f64; 2], Products); 3] = [
         ([1418.0224327, 0.0], |_, n| [n.powf(0.75), 0.0]),
         ([2489.8517304, 688.0], |p, n| [n, p * p * n]),
         ([0.0006, 31.7], |p, n| [n.powf(1.5), p.powf(0.75)]),
