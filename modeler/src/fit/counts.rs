@@ -294,11 +294,14 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
-        if let Some(found) = self.rounded_functions(y, hypotheses, workspace) {
+        if let Some(found) = self.rounded_functions(y, false, hypotheses, workspace) {
             return found;
         }
         if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
+        }
+        if let Some(found) = self.rounded_functions(y, true, hypotheses, workspace) {
+            return found;
         }
         hypotheses.once(y, || self.searched_function(y, hypotheses, workspace))
     }

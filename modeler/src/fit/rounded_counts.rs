@@ -21,10 +21,12 @@ const ROUNDED: std::ops::RangeInclusive<f64> = 1e-3..=1.5;
 const AS_GOOD: f64 = 6.0;
 
 impl Fitter<'_> {
-    /// The functions of the counts `y`, best first, where the first with its whole value rounded gives all of them and no other does.
+    /// The functions of the counts `y`, best first, where the first with its whole value rounded gives all of them and no other does. Those
+    /// that `fall` along parameters along which the counts rise may be among them if that is asked for, which takes longer.
     pub(super) fn rounded_functions(
         &self,
         y: &[f64],
+        fall: bool,
         hypotheses: &Hypotheses,
         workspace: &mut Workspace,
     ) -> Option<Vec<Found>> {
@@ -39,29 +41,27 @@ impl Fitter<'_> {
             y.iter().zip(&of.fitted).map(|(v, fitted)| (v - fitted).powi(2)).sum::<f64>() / (n * of_rounding)
         };
         let coefficients = |of: &Candidate| of.terms.len() + usize::from(of.constant != 0.0);
-        let is_it = |candidates: &Vec<Candidate>| {
+        let is_it = |candidates: &[Candidate]| {
             let Some((first, others)) = candidates.split_first() else { return false };
             let is_as_good = |other: &Candidate| coefficients(other) <= coefficients(first) && left(other) <= AS_GOOD;
             let is_given = ROUNDED.contains(&left(first)) && y.len() >= coefficients(first) + spare;
             is_given && !first.terms.is_empty() && !others.iter().any(is_as_good)
         };
-        // Rounding is the same everywhere, so all values are weighed alike. What falls may be hidden by what rises.
-        let found = [Extent::Usual, Extent::Proposed(&[])]
-            .into_iter()
-            .map(|extent| shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched));
-        let candidates = { found }.find(is_it)?;
+        // Rounding is the same everywhere, so all values are weighed alike.
+        let extent = if fall { Extent::Proposed(&[]) } else { Extent::Usual };
+        let candidates = shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched);
+        if !is_it(&candidates) {
+            return None;
+        }
         let found = |of: &Candidate| {
             let terms = of.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
             let mut found = Found { exact: false, score: of.score, ..effort::exact(of.constant, terms) };
             found.residual = found.differs_by(&hypotheses.points, y);
             found
         };
-        let mut all: Vec<Found> = candidates.iter().map(found).collect();
-        if let Some(whole) = with_whole_coefficients(&all[0], &hypotheses.points, y, step) {
-            all.insert(0, whole);
-            all.truncate(1);
-        }
-        Some(all)
+        let all: Vec<Found> = candidates.iter().map(found).collect();
+        let whole = with_whole_coefficients(&all[0], &hypotheses.points, y, step);
+        Some(whole.map_or(all, |whole| vec![whole]))
     }
 }
 
