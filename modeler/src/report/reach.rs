@@ -596,6 +596,31 @@ mod tests {
     }
 
     #[test]
+    fn points_off_the_lines_are_the_farthest_of_each_two_and_of_all() {
+        let text = "PARAMETER a\nPARAMETER b\nPARAMETER c\nPOINTS ( 4 10 1 ) ( 2 10 1 ) ( 8 10 1 ) ( 32 10 1 ) ( 4 20 1 ) ( 4 40 1 ) ( 4 10 3 ) ( 4 10 9 )\n\
+                    REGION solve\nMETRIC time\nDATA 4\nDATA 2\nDATA 8\nDATA 32\nDATA 8\nDATA 16\nDATA 12\nDATA 36\n";
+        let experiment = crate::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+        let fits = crate::fit(&experiment, &Default::default());
+        let named = |target: [f64; 3]| off_line_points(&experiment, &fits.models[0], &target);
+        // 32 is farther from 4 than 2 is.
+        let pairs = [vec![32.0, 40.0, 1.0], vec![32.0, 10.0, 9.0], vec![4.0, 40.0, 9.0]];
+        assert_eq!(named([64.0, 80.0, 18.0]), [&pairs[..], &[vec![32.0, 40.0, 9.0]]].concat());
+        // On a line's value of one parameter the other two are left, and the target itself is never named.
+        assert_eq!(named([64.0, 80.0, 1.0]), pairs[..1]);
+        // Of 2 and 8, which are as far from 4, it is the larger.
+        assert_eq!(named([32.0, 40.0, 1.0]), [[8.0, 20.0, 1.0]]);
+        assert_eq!(named([64.0, 10.0, 1.0]), [[0.0; 3]; 0]);
+    }
+
+    #[test]
+    fn targets_below_a_range_are_as_far_as_those_beyond_it() {
+        // A third of the range of 2 to 16, on the scale of logarithms, is a factor of two.
+        assert!(!is_far_below((2.0, 16.0), 1.0) && is_far_below((2.0, 16.0), 0.99));
+        // Zero has no logarithm.
+        assert!(is_far_below((0.0, 8.0), -1.0) && !is_far_below((0.0, 8.0), 0.0) && is_far_below((1.0, 8.0), 0.0));
+    }
+
+    #[test]
     fn a_parameter_of_one_value_is_told_where_the_target_has_another() {
         let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 ) ( 2 30 ) ( 2 40 ) ( 2 50 )\nREGION solve\nMETRIC time\n\
                     DATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n";
