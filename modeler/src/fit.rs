@@ -3,9 +3,9 @@
 mod counts;
 mod first_value;
 mod pooling;
-mod rounded_counts;
 mod searched;
 mod shape;
+mod smooth_counts;
 mod stray;
 mod sums;
 mod sweeps;

@@ -344,6 +344,12 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
+    /// The sums without rounding that are near the values `y`, where the points are a full grid: see [`Grid::sums_near`].
+    #[expect(clippy::type_complexity)]
+    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Option<Vec<(f64, (f64, Vec<(Shape, f64)>))>> {
+        Some(self.grid()?.sums_near(y, deviation, is_relative))
+    }
+
     /// Whether nothing in the values `y` speaks of noise, where the points are a full grid. Few values of one parameter do not tell.
     pub fn may_be_exact(&self, y: &[f64], lines: &Lines) -> bool {
         self.grid().is_some_and(|grid| match grid.sizes[..] {

@@ -61,6 +61,7 @@ mod separable;
 mod shape_search;
 mod share;
 mod simplex;
+mod subspace;
 mod sweep;
 pub mod verdict;
 pub mod warning;

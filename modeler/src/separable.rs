@@ -14,6 +14,7 @@ use crate::line;
 use crate::linear::{least_squares, residual};
 use crate::multiples;
 use crate::options::ExponentSets;
+use crate::subspace::{self, Sum};
 use std::collections::BTreeSet;
 
 /// Relative size below which a column adds nothing to a span.
@@ -43,7 +44,7 @@ pub(crate) struct Grid {
 }
 
 /// A product of candidates, at most one of each axis, as pairs of axis and candidate; the constant ones are left out.
-type Product = Vec<(usize, usize)>;
+pub(crate) type Product = Vec<(usize, usize)>;
 
 /// A sum of products and how complicated it is.
 struct Solution {
@@ -106,6 +107,33 @@ impl Grid {
     pub fn smooth_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         let with = |axes: &Vec<Axis>| (0..=line::MOST_EFFORT).find_map(|effort| exact(axes, y, effort));
         [&self.smooth, &self.falling].into_iter().find_map(with).map(|found| found.2)
+    }
+
+    /// Constant and terms of sums without any rounding of which `y`, each value divided by its own if `is_relative`, differs by no more than about
+    /// this deviation, with what they leave as a mean square in squared deviations; the fewest terms come first.
+    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Vec<(f64, (f64, Vec<(Shape, f64)>))> {
+        let weights = if is_relative { self.relative_weights(y) } else { vec![[1.0; MOST_VALUES]; self.sizes.len()] };
+        let with = |axes: &[Axis]| {
+            let of = |sum: Sum| (sum.left, assemble(axes, &sum.products, &sum.coefficients));
+            subspace::sums(axes, y, &weights, deviation).into_iter().map(of).collect::<Vec<_>>()
+        };
+        [&self.smooth, &self.falling].into_iter().map(|axes| with(axes)).find(|sums| !sums.is_empty()).unwrap_or_default()
+    }
+
+    /// By parameter and value: weights whose products are about one over each of the values `y`.
+    fn relative_weights(&self, y: &[f64]) -> Vec<Vector> {
+        let largest = y.iter().fold(f64::MIN_POSITIVE, |most, v| most.max(v.abs()));
+        let logs: Vec<f64> = y.iter().map(|v| v.abs().max(1e-6 * largest).ln()).collect();
+        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+        let overall = mean(&logs);
+        // The mean is taken off once by each parameter and belongs there once.
+        let share = overall * (self.sizes.len() - 1) as f64 / self.sizes.len() as f64;
+        let of = |position: usize| -> Vector {
+            let lines = fibers(&logs, &self.sizes, position);
+            let of_value = |i: usize| lines.iter().map(|line| line[i]).sum::<f64>() / lines.len() as f64;
+            std::array::from_fn(|i| if i < self.sizes[position] { (share - of_value(i)).exp() } else { 0.0 })
+        };
+        (0..self.sizes.len()).map(of).collect()
     }
 
     /// How many coefficients the function of a constant and two factors at most has that gives values of one parameter, be it by accident and

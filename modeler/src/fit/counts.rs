@@ -294,6 +294,9 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
+        if let Some(found) = self.smooth_functions(y, hypotheses) {
+            return found;
+        }
         if let Some(found) = self.rounded_functions(y, false, hypotheses, workspace) {
             return found;
         }

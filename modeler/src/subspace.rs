@@ -1,0 +1,305 @@
+//! Finds sums of a few products of smooth factors in values on full grids that are off them by no more than a known deviation: that of rounding
+//! them, or of the arithmetic.
+//!
+//! A sum of products, seen as a matrix of one parameter's values against all others, has columns in the span of that parameter's factors, and
+//! where there are as many of these as the matrix has rank, each factor lies in the span of the columns. So every factor is tested on its own, as
+//! multiple signal classification does with directions (Schmidt, IEEE Transactions on Antennas and Propagation 34, 1986), and no sums of several
+//! need to be tried. What multiplies a factor that passes is an array of the other parameters, which is taken apart in the same way; in
+//! the end there are functions of one parameter, which have few factors.
+
+use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, product, scaled, without};
+use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares, residual};
+use crate::separable::{Product, fibers};
+use nalgebra::DMatrix;
+
+/// Squared residuals are below so many squared deviations beside one for each that is independent.
+const BY_CHANCE: f64 = 16.0;
+/// Singular values are above the deviation times so much more than the largest one of noise has on average: the square roots of the numbers of
+/// rows and columns together (Vershynin, High-Dimensional Probability, theorem 7.3.1).
+const ABOVE_NOISE: f64 = 1.2;
+/// Share of a unit vector that arithmetic leaves.
+const ARITHMETIC: f64 = 1e-15;
+/// How many factors of a parameter are looked at that lie in the span, and how many sums.
+const MOST_IN_SPAN: usize = 8;
+const MOST_SUMS: usize = 24;
+/// How many functions of one parameter of the same number of factors are looked at.
+const LINES: usize = 4;
+/// Summands of a sum, the constant included.
+const MOST_SUMMANDS: usize = 5;
+
+/// A sum of products that is near values.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    /// The products; the constant one has no factors.
+    pub products: Vec<Product>,
+    /// Their coefficients.
+    pub coefficients: Vec<f64>,
+    /// Mean square of what it leaves, in squared deviations.
+    pub left: f64,
+    /// How complicated its factors are together.
+    pub price: f64,
+}
+
+/// The factors of one parameter.
+struct Factors<'a> {
+    axis: &'a Axis,
+    /// Which parameter of the grid it is.
+    position: usize,
+    /// The weighted values of each, of length one.
+    units: Vec<Vector>,
+    /// What the length was.
+    lengths: Vec<f64>,
+}
+
+impl<'a> Factors<'a> {
+    fn new(axis: &'a Axis, position: usize, weights: &Vector) -> Self {
+        let weighted = || axis.candidates.iter().map(|candidate| product(&candidate.values, weights));
+        let (units, lengths) = (weighted().map(scaled).collect(), weighted().map(|column| length(&column)).collect());
+        Self { axis, position, units, lengths }
+    }
+
+    fn size(&self) -> usize {
+        self.axis.size
+    }
+
+    /// The product that is factor `k` alone.
+    fn alone(&self, k: usize) -> Product {
+        if k == 0 { Product::new() } else { vec![(self.position, k)] }
+    }
+}
+
+/// Sums of products of the factors of `axes` that differ from the values `y`, one by point of the grid in lexicographic order, by no more than
+/// this deviation, fewest products first. Values are multiplied by the `weights` of their coordinates, by axis; the deviation is that of these
+/// products.
+pub(crate) fn sums(axes: &[Axis], y: &[f64], weights: &[Vector], deviation: f64) -> Vec<Sum> {
+    let factors: Vec<Factors> =
+        axes.iter().enumerate().map(|(a, axis)| Factors::new(axis, a, &weights[a])).collect();
+    let of_axes: Vec<&[f64]> = axes.iter().zip(weights).map(|(axis, of)| &of[..axis.size]).collect();
+    let data: Vec<f64> = y.iter().zip(over_grid(&of_axes)).map(|(y, w)| y * w).collect();
+    let all: Vec<&Factors> = factors.iter().collect();
+    let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
+    let mut sums: Vec<Sum> = of_array(&all, &data, deviation).into_iter().filter_map(fitted).collect();
+    sums.sort_by(|a, b| (a.products.len(), a.price).partial_cmp(&(b.products.len(), b.price)).expect("finite prices"));
+    sums
+}
+
+/// The products of one value of each axis, by point.
+fn over_grid(of_axes: &[&[f64]]) -> Vec<f64> {
+    let one = vec![1.0];
+    of_axes.iter().fold(one, |before, of_axis| before.iter().flat_map(|v| of_axis.iter().map(move |w| v * w)).collect())
+}
+
+/// The sum of these products that is nearest; none where they do not tell their coefficients.
+fn fitted(factors: &[Factors], products: Vec<Product>, data: &[f64], deviation: f64) -> Option<Sum> {
+    let chosen = |product: &Product, a: usize| product.iter().find(|(axis, _)| *axis == a).map_or(0, |(_, k)| *k);
+    let column = |product: &Product| {
+        let of_axis = |(a, f): (usize, &Factors)| f.units[chosen(product, a)][..f.size()].to_vec();
+        let of_axes: Vec<Vec<f64>> = factors.iter().enumerate().map(of_axis).collect();
+        over_grid(&of_axes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    };
+    let columns: Vec<Vec<f64>> = products.iter().map(column).collect();
+    let mut coefficients = least_squares(&columns, data);
+    let left = residual(&columns, data, &coefficients);
+    // Refined once, small coefficients beside large ones are as exact as the values.
+    coefficients.iter_mut().zip(least_squares(&columns, &left)).for_each(|(c, more)| *c += more);
+    let left = residual(&columns, data, &coefficients);
+    let left = left.iter().map(|r| r * r).sum::<f64>() / (deviation * deviation * data.len() as f64);
+    let lengths = |product: &Product| {
+        factors.iter().enumerate().map(|(a, f)| f.lengths[chosen(product, a)]).product::<f64>()
+    };
+    coefficients.iter_mut().zip(&products).for_each(|(c, product)| *c /= lengths(product));
+    let of_product = |product: &Product| {
+        1.0 + product.iter().map(|&(a, k)| factors[a].axis.candidates[k].price).sum::<f64>()
+    };
+    let price = products.iter().map(of_product).sum();
+    coefficients.iter().all(|c| c.is_finite() && *c != 0.0).then_some(Sum { products, coefficients, left, price })
+}
+
+/// The products of sums that may be near these weighted values.
+fn of_array(axes: &[&Factors], data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+    if let [only] = axes {
+        return of_line(only, data, deviation);
+    }
+    let mut all: Vec<Vec<Product>> = Vec::new();
+    for products in (0..axes.len()).flat_map(|first| along(axes, first, data, deviation)) {
+        if all.len() < MOST_SUMS && !all.contains(&products) {
+            all.push(products);
+        }
+    }
+    all
+}
+
+/// The same from the factors of this axis that lie in the span of the values along it.
+fn along(axes: &[&Factors], first: usize, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+    let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
+    let (of, size) = (axes[first], sizes[first]);
+    let columns = fibers(data, &sizes, first);
+    let Some(in_span) = in_span(of, &columns, deviation) else { return Vec::new() };
+    let rest: Vec<&Factors> = axes.iter().enumerate().filter(|(a, _)| *a != first).map(|(_, f)| *f).collect();
+    let mut all: Vec<Vec<Product>> = Vec::new();
+    let mut basis = Orthonormal::default();
+    for chosen in in_span.subsets() {
+        basis.clear(size);
+        if !chosen.iter().all(|&k| basis.push(&of.units[k][..size])) {
+            continue;
+        }
+        let mut arrays = vec![Vec::with_capacity(columns.len()); chosen.len()];
+        for column in &columns {
+            let mut column = *column;
+            let parts = basis.project(&mut column[..size]);
+            arrays.iter_mut().zip(parts).for_each(|(array, part)| array.push(part));
+        }
+        let mut sums = vec![Vec::new()];
+        for ((k, array), row) in chosen.iter().zip(&arrays).zip(basis.inverse()) {
+            let of_part = deviation * row.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let inner = of_array(&rest, array, of_part);
+            sums = sums.iter().flat_map(|sum: &Vec<Product>| inner.iter().filter_map(|more| {
+                let times = |product: &Product| {
+                    let mut with: Product = product.iter().copied().chain(of.alone(*k)).collect();
+                    with.sort_unstable();
+                    with
+                };
+                let longer: Vec<Product> = sum.iter().cloned().chain(more.iter().map(times)).collect();
+                (longer.len() <= MOST_SUMMANDS).then_some(longer)
+            })).take(MOST_SUMS).collect();
+        }
+        sums.iter_mut().for_each(|sum| sum.sort_unstable());
+        all.extend(sums);
+    }
+    all
+}
+
+/// Factors in the span of values.
+struct InSpan {
+    /// Which they are.
+    factors: Vec<usize>,
+    /// The dimension of the span.
+    rank: usize,
+}
+
+impl InSpan {
+    /// As many of them as the span has dimensions, in every way.
+    fn subsets(&self) -> Vec<Vec<usize>> {
+        let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+        for &k in &self.factors {
+            let with: Vec<Vec<usize>> = all.iter().filter(|s| s.len() < self.rank).map(|s| s.iter().copied().chain([k]).collect()).collect();
+            all.extend(with);
+        }
+        all.retain(|s| s.len() == self.rank);
+        all
+    }
+}
+
+/// The factors in the span of these columns; `None` where fewer are than it has dimensions, or it has too many to tell.
+fn in_span(of: &Factors, columns: &[Vector], deviation: f64) -> Option<InSpan> {
+    let size = of.size();
+    let matrix = DMatrix::from_fn(size, columns.len(), |i, j| columns[j][i]);
+    let svd = matrix.svd(true, false);
+    let (vectors, values) = (svd.u?, svd.singular_values);
+    let noise = deviation * ((size as f64).sqrt() + (columns.len() as f64).sqrt());
+    let rank = values.iter().filter(|v| **v > ABOVE_NOISE * noise).count();
+    if rank == 0 || rank >= size.min(MOST_COLUMNS + 1) {
+        return None;
+    }
+    let column = |m: usize| -> Vector { std::array::from_fn(|i| if i < size { vectors[(i, m)] } else { 0.0 }) };
+    let span: Vec<Vector> = (0..rank).map(column).collect();
+    // By first-order perturbation each direction of the span is off by the deviation over its singular value.
+    let off: Vec<f64> = (0..rank).map(|m| ((deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2))).collect();
+    let independent = (size - rank) as f64;
+    let mut factors: Vec<(f64, usize)> = Vec::new();
+    for (k, unit) in of.units.iter().enumerate() {
+        let variance: f64 = span.iter().zip(&off).map(|(u, off)| dot(u, unit).powi(2) * off).sum();
+        let rest = without(*unit, &span);
+        let squares = dot(&rest, &rest) / variance;
+        if squares <= independent + BY_CHANCE && length(unit) > INDEPENDENT {
+            factors.push((squares, k));
+        }
+    }
+    factors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    factors.truncate(MOST_IN_SPAN);
+    let mut factors: Vec<usize> = factors.into_iter().map(|(_, k)| k).collect();
+    factors.sort_unstable();
+    (factors.len() >= rank).then_some(InSpan { factors, rank })
+}
+
+/// The sums of fewest factors of one parameter that are near these weighted values: of one, the constant and one, two, or the constant and two.
+fn of_line(of: &Factors, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+    let size = of.size();
+    let mut values: Vector = [0.0; MOST_VALUES];
+    values[..size].copy_from_slice(data);
+    let limit = |factors: usize| deviation * deviation * ((size - factors) as f64 + BY_CHANCE);
+    let sums = |all: Vec<(f64, Vec<usize>)>| -> Vec<Vec<Product>> {
+        all.into_iter().map(|(_, chosen)| chosen.iter().map(|&k| of.alone(k)).collect()).collect()
+    };
+    if dot(&values, &values) <= limit(0) {
+        return vec![Vec::new()];
+    }
+    let constant = [of.units[0]];
+    let beside_constant = without(values, &constant);
+    let all: Vec<(usize, Vector)> = of.units.iter().copied().enumerate().collect();
+    let others = free_of(&all[1..], &constant);
+    let mut near: Vec<(f64, Vec<usize>)> = Vec::new();
+    if size > 1 {
+        singles(&values, &all, limit(1), &[], &mut near);
+    }
+    if near.is_empty() && size > 2 {
+        singles(&beside_constant, &others, limit(2), &[0], &mut near);
+        pairs(&values, &all[1..], limit(2), &[], &mut near);
+    }
+    if near.is_empty() && size > 3 {
+        pairs(&beside_constant, &others, limit(3), &[0], &mut near);
+    }
+    sums(near)
+}
+
+/// The factors without what the orthonormal `basis` has of them, of length one.
+fn free_of(factors: &[(usize, Vector)], basis: &[Vector]) -> Vec<(usize, Vector)> {
+    let free = factors.iter().map(|(k, unit)| (*k, without(*unit, basis)));
+    free.filter(|(_, rest)| length(rest) > INDEPENDENT).map(|(k, rest)| (k, scaled(rest))).collect()
+}
+
+/// Keeps a sum among the nearest ones.
+fn keep(near: &mut Vec<(f64, Vec<usize>)>, left: f64, chosen: impl Iterator<Item = usize>) {
+    let at = near.partition_point(|(other, _)| *other <= left);
+    if at < LINES {
+        near.insert(at, (left, chosen.collect()));
+        near.truncate(LINES);
+    }
+}
+
+/// Adds the factors that with those before leave no more than `limit`.
+fn singles(values: &Vector, factors: &[(usize, Vector)], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
+    let square = dot(values, values);
+    for (k, unit) in factors {
+        // Enough to reject nearly all; of the others the rest is taken itself, which the difference of squares would lose.
+        if square - dot(values, unit).powi(2) <= limit.max(1e-12 * square) {
+            let rest = without(*values, &[*unit]);
+            let left = dot(&rest, &rest);
+            if left <= limit {
+                keep(near, left, before.iter().copied().chain([*k]));
+            }
+        }
+    }
+}
+
+/// The same with two factors.
+fn pairs(values: &Vector, factors: &[(usize, Vector)], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
+    let square = dot(values, values);
+    let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(values, unit)).collect();
+    for (j, (second, w)) in factors.iter().enumerate() {
+        for (i, (first, v)) in factors[..j].iter().enumerate() {
+            let cosine = dot(v, w);
+            let sine_squared = 1.0 - cosine * cosine;
+            let rest = along[j] - cosine * along[i];
+            let left = square - along[i] * along[i] - rest * rest / sine_squared;
+            if sine_squared > INDEPENDENT * INDEPENDENT && left <= limit.max(1e-10 * square) {
+                let basis = [*v, scaled(without(*w, &[*v]))];
+                let rest = without(*values, &basis);
+                let left = dot(&rest, &rest);
+                if left <= limit {
+                    keep(near, left, before.iter().copied().chain([*first, *second]));
+                }
+            }
+        }
+    }
+}
