@@ -139,7 +139,7 @@ fn nested_loops(rounded: &[FactorColumn], sets: &ExponentSets) -> Vec<(f64, Fact
     nested.into_iter().map(|(depth, (f, values))| (depth, FactorColumn { factor: Some(f), values })).collect()
 }
 
-pub(crate) fn product(a: &Vector, b: &Vector) -> Vector {
+pub(crate) fn product<const N: usize>(a: &[f64; N], b: &[f64; N]) -> [f64; N] {
     std::array::from_fn(|i| a[i] * b[i])
 }
 
@@ -170,8 +170,8 @@ pub(crate) fn without<const N: usize>(mut a: [f64; N], basis: &[[f64; N]]) -> [f
 }
 
 /// An orthonormal basis of the span of `vectors`, which are independent.
-pub(crate) fn orthonormal(vectors: &[Vector]) -> Vec<Vector> {
-    let mut basis: Vec<Vector> = Vec::with_capacity(vectors.len());
+pub(crate) fn orthonormal<const N: usize>(vectors: &[[f64; N]]) -> Vec<[f64; N]> {
+    let mut basis: Vec<[f64; N]> = Vec::with_capacity(vectors.len());
     for v in vectors {
         basis.push(scaled(without(*v, &basis)));
     }

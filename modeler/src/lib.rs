@@ -13,6 +13,7 @@ mod build;
 pub mod callees;
 mod coefficients;
 pub mod compare;
+mod coplanar;
 mod cross;
 mod data;
 mod decompose;

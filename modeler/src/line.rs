@@ -3,7 +3,8 @@
 //! Blocks of code are executed a whole number of times per iteration, so a sum with whole, non-negative coefficients is
 //! taken before one without, even where the latter has a term fewer: with few values, only that tells many sums apart.
 
-use crate::axis::{Axis, Candidate, INDEPENDENT, Vector, dot, length, orthonormal, product, scaled, without};
+use crate::axis::{Axis, Candidate, INDEPENDENT, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
+use crate::coplanar::Directions;
 use crate::effort::common_step;
 use crate::linear::{least_squares, residual};
 
@@ -19,6 +20,9 @@ const LONG_CERTAINTY: f64 = 25.0;
 /// Coefficients of sums of several candidates are small next to this: of so many sums one has large ones by chance. One candidate,
 /// alone or with the constant, gives no values by chance, however much it is multiplied by.
 const MOST_BLOCKS: f64 = 1e6;
+
+/// Parameters have no more values than this as a rule: vectors of half the length take half the time.
+const USUAL_VALUES: usize = MOST_VALUES / 2;
 
 /// The search goes no further than this.
 pub(crate) const MOST_EFFORT: usize = 3;
@@ -37,13 +41,13 @@ pub(crate) fn is_odd(c: f64) -> bool {
     c < 0.0 || (c - c.round()).abs() > 1e-5 * c.abs()
 }
 
-/// The search for one count.
-struct Search<'a> {
+/// The search for one count, in vectors of length N.
+struct Search<'a, const N: usize> {
     axis: &'a Axis,
     /// Weights of the values.
-    weights: Vector,
+    weights: [f64; N],
     /// The weighted values.
-    data: Vector,
+    data: [f64; N],
     /// The best sum with whole coefficients.
     whole: Option<Line>,
     /// The best other one.
@@ -61,36 +65,27 @@ struct Search<'a> {
 /// The smallest sum of candidates that gives `y`, one value per value of the parameter: of at most one candidate and the
 /// constant at the least effort, two, the constant and two, and the constant and three at the most, [`MOST_EFFORT`].
 pub(crate) fn explain(axis: &Axis, y: &[f64], effort: usize) -> Option<Line> {
-    let mut search = Search::new(axis, y);
-    search.one();
-    let steps = [Search::constant_and_one, Search::two, Search::constant_and_two, Search::constant_and_three];
-    for step in steps.into_iter().take(effort + 1) {
-        if search.whole.is_some() {
-            break;
-        }
-        step(&mut search);
+    match axis.size <= USUAL_VALUES {
+        true => Search::<USUAL_VALUES>::new(axis, y).explain(effort),
+        false => Search::<MOST_VALUES>::new(axis, y).explain(effort),
     }
-    search.polynomial();
-    search.whole.or(search.other)
 }
 
 /// The candidates of the smallest sum of the constant and two at most that gives `y`, be it by accident: of few values from lines through
 /// others. To learn that there is none costs a third of what it does with [`explain`].
 pub(crate) fn given(axis: &Axis, y: &[f64]) -> Option<Vec<usize>> {
-    let mut search = Search::new(axis, y);
-    let steps = [Search::one, Search::constant_and_one, Search::two, Search::constant_and_two];
-    steps.into_iter().find_map(|step| {
-        step(&mut search);
-        search.given.take()
-    })
+    match axis.size <= USUAL_VALUES {
+        true => Search::<USUAL_VALUES>::new(axis, y).given(),
+        false => Search::<MOST_VALUES>::new(axis, y).given(),
+    }
 }
 
-impl<'a> Search<'a> {
+impl<'a, const N: usize> Search<'a, N> {
     fn new(axis: &'a Axis, y: &[f64]) -> Self {
-        let mut values: Vector = Default::default();
+        let mut values = [0.0; N];
         values[..y.len()].copy_from_slice(y);
         let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        let mut weights: Vector = Default::default();
+        let mut weights = [0.0; N];
         weights[..y.len()].iter_mut().zip(y).for_each(|(w, v)| *w = 1.0 / v.abs().max(1e-6 * largest));
         let data = product(&values, &weights);
         let span = span(y);
@@ -144,14 +139,35 @@ fn step_as_told(y: &[f64]) -> f64 {
     step.max(least)
 }
 
-impl Search<'_> {
+impl<const N: usize> Search<'_, N> {
+    fn explain(mut self, effort: usize) -> Option<Line> {
+        self.one();
+        let steps = [Self::constant_and_one, Self::two, Self::constant_and_two, Self::constant_and_three];
+        for step in steps.into_iter().take(effort + 1) {
+            if self.whole.is_some() {
+                break;
+            }
+            step(&mut self);
+        }
+        self.polynomial();
+        self.whole.or(self.other)
+    }
+
+    fn given(mut self) -> Option<Vec<usize>> {
+        let steps = [Self::one, Self::constant_and_one, Self::two, Self::constant_and_two];
+        steps.into_iter().find_map(|step| {
+            step(&mut self);
+            self.given.take()
+        })
+    }
+
     /// Whether so many candidates that give all values cannot do so by chance.
     fn is_no_accident(&self, candidates: usize) -> bool {
         is_no_accident(self.axis.size.saturating_sub(candidates), self.span, self.tried)
     }
 
-    fn weighted(&self, k: usize) -> Vector {
-        product(&self.axis.candidates[k].values, &self.weights)
+    fn weighted(&self, k: usize) -> [f64; N] {
+        std::array::from_fn(|i| self.axis.candidates[k].values[i] * self.weights[i])
     }
 
     /// Keeps the sum of these candidates if it gives all values and none better is known.
@@ -223,7 +239,7 @@ impl Search<'_> {
     }
 
     /// Candidates with `basis` taken out, of length one; only single loops of whole trips if `plain`.
-    fn remaining(&self, basis: &[Vector], plain: bool) -> Vec<(usize, Vector)> {
+    fn remaining(&self, basis: &[[f64; N]], plain: bool) -> Vec<(usize, [f64; N])> {
         let is_wanted = |c: &Candidate| !plain || c.plain && c.values.iter().all(|v| v.fract() == 0.0);
         let wanted = (1..self.axis.candidates.len()).filter(|&k| is_wanted(&self.axis.candidates[k]));
         let rest = wanted.map(|k| (k, without(scaled(self.weighted(k)), basis)));
@@ -278,7 +294,7 @@ impl Search<'_> {
     }
 
     /// Pairs that, with the candidates `with`, give the values.
-    fn pairs(&mut self, with: &[usize], rest: &[(usize, Vector)]) {
+    fn pairs(&mut self, with: &[usize], rest: &[(usize, [f64; N])]) {
         if with.len() + 3 > self.axis.size {
             return;
         }
@@ -286,8 +302,13 @@ impl Search<'_> {
         let data = scaled(without(self.data, &basis));
         let along: Vec<f64> = rest.iter().map(|(_, v)| dot(&data, v)).collect();
         self.tried = 0.5 * (rest.len() as f64).powi(2);
+        let directions = Directions::new(&data, rest);
+        let mut near: Vec<usize> = Vec::new();
         for j in 1..rest.len() {
-            for i in 0..j {
+            directions.each_beside(&directions, j, |i| near.push(i));
+            // The simplest first.
+            near.sort_unstable();
+            for i in near.drain(..).take_while(|i| *i < j) {
                 let cosine = dot(&rest[i].1, &rest[j].1);
                 let sine_squared = 1.0 - cosine * cosine;
                 let second = along[j] - cosine * along[i];
@@ -311,20 +332,25 @@ impl Search<'_> {
         let rest = self.remaining(&constant, true);
         let nested = self.remaining(&constant, false);
         self.tried = (rest.len().pow(2) * nested.len()) as f64 / 2.0;
+        let counted: Vec<bool> = (0..self.axis.candidates.len()).map(|k| self.is_counted(k)).collect();
         for (i, (outer, unit)) in rest.iter().enumerate() {
             let left = without(data, &[*unit]);
             let size = dot(&left, &left);
-            let free = |(k, v): &(usize, Vector)| {
+            let free = |(k, v): &(usize, [f64; N])| {
                 let v = without(*v, &[*unit]);
                 (length(&v) > INDEPENDENT).then(|| (*k, scaled(v)))
             };
-            let single: Vec<(usize, Vector)> = rest[i + 1..].iter().filter_map(free).collect();
+            let single: Vec<(usize, [f64; N])> = rest[i + 1..].iter().filter_map(free).collect();
             self.third(&[0, *outer], (&left, size), &single, &single);
-            let inside = |k: usize| self.is_inside(k, *outer);
-            let inner: Vec<(usize, Vector)> = nested.iter().filter(|(k, _)| inside(*k)).filter_map(free).collect();
-            let all: Vec<(usize, Vector)> =
-                nested.iter().filter(|(k, _)| self.is_counted(*k)).filter_map(free).collect();
-            self.third(&[0, *outer], (&left, size), &inner, &all);
+            let inside: Vec<bool> = nested.iter().map(|(k, _)| self.is_inside(*k, *outer)).collect();
+            let chosen = |is_chosen: &dyn Fn(usize, usize) -> bool| -> Vec<(usize, [f64; N])> {
+                let chosen = nested.iter().enumerate().filter(|(at, (k, _))| is_chosen(*at, *k));
+                chosen.filter_map(|(_, candidate)| free(candidate)).collect()
+            };
+            let inner = chosen(&|at, _| inside[at]);
+            if !inner.is_empty() {
+                self.third(&[0, *outer], (&left, size), &inner, &chosen(&|_, k| counted[k]));
+            }
         }
     }
 
@@ -344,17 +370,21 @@ impl Search<'_> {
     fn third(
         &mut self,
         with: &[usize],
-        (left, size): (&Vector, f64),
-        firsts: &[(usize, Vector)],
-        seconds: &[(usize, Vector)],
+        (left, size): (&[f64; N], f64),
+        firsts: &[(usize, [f64; N])],
+        seconds: &[(usize, [f64; N])],
     ) {
-        let along: Vec<f64> = seconds.iter().map(|(_, v)| dot(left, v)).collect();
-        for (first, v) in firsts {
+        let unit = scaled(*left);
+        let (of_firsts, of_seconds) = (Directions::new(&unit, firsts), Directions::new(&unit, seconds));
+        let mut near: Vec<usize> = Vec::new();
+        for (i, (first, v)) in firsts.iter().enumerate() {
             let one = dot(left, v);
-            for ((second, w), two) in seconds.iter().zip(&along) {
+            of_seconds.each_beside(&of_firsts, i, |j| near.push(j));
+            near.sort_unstable();
+            for (second, w) in near.drain(..).map(|j| &seconds[j]) {
                 let cosine = dot(v, w);
                 let sine_squared = 1.0 - cosine * cosine;
-                let rest = two - cosine * one;
+                let rest = dot(left, w) - cosine * one;
                 let square = size - one * one - rest * rest / sine_squared;
                 if square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
                     let chosen: Vec<usize> = with.iter().copied().chain([*first, *second]).collect();

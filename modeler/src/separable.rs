@@ -9,6 +9,7 @@
 use crate::axis::{
     Axis, Candidate, INDEPENDENT, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without,
 };
+use crate::coplanar::Directions;
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
@@ -453,8 +454,12 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
     let first = missing.iter().max_by(|a, b| length(a).total_cmp(&length(b)))?;
     let size = dot(first, first);
     let along: Vec<f64> = rest.iter().map(|(_, v)| dot(first, v)).collect();
+    let directions = Directions::new(&scaled(*first), rest);
+    let mut near: Vec<usize> = Vec::new();
     for j in 1..rest.len() {
-        for i in 0..j {
+        directions.each_beside(&directions, j, |i| near.push(i));
+        near.sort_unstable();
+        for i in near.drain(..).take_while(|i| *i < j) {
             let cosine = dot(&rest[i].1, &rest[j].1);
             let sine_squared = 1.0 - cosine * cosine;
             let second = along[j] - cosine * along[i];

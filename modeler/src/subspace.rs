@@ -204,7 +204,7 @@ fn in_span(of: &Factors, columns: &[Vector], deviation: f64) -> Option<InSpan> {
     let column = |m: usize| -> Vector { std::array::from_fn(|i| if i < size { vectors[(i, m)] } else { 0.0 }) };
     let span: Vec<Vector> = (0..rank).map(column).collect();
     // By first-order perturbation each direction of the span is off by the deviation over its singular value.
-    let off: Vec<f64> = (0..rank).map(|m| ((deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2))).collect();
+    let off: Vec<f64> = (0..rank).map(|m| (deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2)).collect();
     let independent = (size - rank) as f64;
     let mut factors: Vec<(f64, usize)> = Vec::new();
     for (k, unit) in of.units.iter().enumerate() {

@@ -66,6 +66,12 @@ fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
             |p| p * p.log2() * if p <= 64.0 { 4937.0 } else { 6171.0 },
             "4937 * p * log2(p) for p <= 64; 6171 * p * log2(p) for p >= 128",
         ),
+        // A function that was rounded as a whole is told as one.
+        (
+            12,
+            |p| if p <= 32.0 { (2878.0 * p.sqrt()).round() } else { 254.0 * p },
+            "2878 * p^(1/2) for p <= 32; 254 * p for p >= 64",
+        ),
         (12, |p| 7.0 + 3.0 * p + 50.0 * p.log2(), "7 + 50 * log2(p) + 3 * p"),
         // A rounded function that gives them all by chance is none.
         (
@@ -83,9 +89,9 @@ fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
         let measured = experiment(&["main"], points, &["p"], &[("basic_blocks", &values)]);
         assert_eq!(model_of(&measured, "basic_blocks").expression(&measured.parameters), expected);
     }
-    // Of roots, which rounding keeps from being exact, it is said that another function may hold below.
-    let values: Vec<f64> =
-        points.iter().map(|x| if x[0] <= 32.0 { 2878.0 * x[0].sqrt() } else { 254.0 * x[0] }.round()).collect();
+    // Of a nest of rounded bounds, which is not exact, it is said that another function may hold below.
+    let nest = |p: f64| (7.3 * p.sqrt()).floor() * (31.1 * p.powf(0.25)).floor();
+    let values: Vec<f64> = points.iter().map(|x| if x[0] <= 32.0 { nest(x[0]) } else { 254.0 * x[0] }).collect();
     let measured = experiment(&["main"], &points, &["p"], &[("basic_blocks", &values)]);
     let warnings = model_of(&measured, "basic_blocks").warnings;
     assert!(

@@ -22,6 +22,10 @@ const ROUNDED: std::ops::RangeInclusive<f64> = 1e-3..=1.5;
 const AS_GOOD: f64 = 6.0;
 /// Shares of values that arithmetic leaves: of its own, and of numbers of twelve digits.
 const ARITHMETIC: [f64; 2] = [1e-15, 1e-12];
+/// Factors of one parameter, about.
+const FACTORS: f64 = 100.0;
+/// By so many nats values must be less likely by chance than there are functions.
+const CERTAINTY: f64 = 25.0;
 /// What a function leaves of those, as a mean square.
 const OF_ARITHMETIC: f64 = 4.0;
 
@@ -44,28 +48,35 @@ impl Fitter<'_> {
     /// The functions of the counts `y` on a full grid of several parameters, best first, of which the first is smooth and gives all of them: as they
     /// are, or when its value is rounded; and no other does.
     pub(super) fn smooth_functions(&self, y: &[f64], hypotheses: &Hypotheses) -> Option<Vec<Found>> {
-        if hypotheses.varying() < 2 {
-            return None;
-        }
         let near = |deviation: f64, is_relative: bool| -> Option<Vec<Near>> {
             let sums = hypotheses.sums_near(y, deviation, is_relative)?.into_iter();
             Some(sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY }).collect())
         };
+        let step = common_step(y.iter().copied());
         for share in ARITHMETIC {
-            let sums = near(share, true)?;
-            let spare = spare(y, share * y.iter().fold(0.0_f64, |most, v| most.max(v.abs())));
-            let is_it = |sum: &Near| {
-                sum.left <= OF_ARITHMETIC && spare.is_some_and(|spare| y.len() >= sum.coefficients() + spare)
-            };
-            if let Some(sum) = sums.into_iter().find(is_it) {
+            let of_arithmetic = share * y.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+            let is_it = |sum: &Near| sum.left <= OF_ARITHMETIC && is_told(y, step.max(of_arithmetic), sum, hypotheses);
+            if let Some(sum) = near(share, true)?.into_iter().find(is_it) {
                 let mut found = effort::exact_count(sum.constant, sum.terms);
                 found.residual = found.differs_by(&hypotheses.points, y);
                 return Some(vec![found]);
             }
         }
-        let step = common_step(y.iter().copied());
-        let spare = spare(y, step)?;
-        rounded(near(step / 12_f64.sqrt(), false)?, spare, step, y, &hypotheses.points)
+        // What is rounded as a whole are multiples of the step. Few values are multiples of a larger one by chance.
+        let unit = common_step(std::iter::once(0.0).chain(y.iter().copied()));
+        let is_of_one = hypotheses.varying() == 1;
+        let unit = if is_of_one { unit.min(1.0) } else { unit };
+        if unit == 0.0 || y.iter().any(|v| *v > LARGEST) {
+            return None;
+        }
+        // Costs add.
+        let adds = |sum: &Near| sum.constant >= 0.0 && sum.terms.iter().all(|(_, c)| *c > 0.0);
+        let sums: Vec<Near> = near(unit / 12_f64.sqrt(), false)?.into_iter().filter(adds).collect();
+        let is_it = |sum: &Near| is_told(y, unit, sum, hypotheses) && (!is_of_one || sum.terms.len() <= 1);
+        if !sums.first().is_some_and(is_it) {
+            return None;
+        }
+        rounded(sums, unit, y, &hypotheses.points)
     }
 
     /// The same of functions with their whole value rounded, where the points are no full grid. Those
@@ -90,8 +101,20 @@ impl Fitter<'_> {
             let terms = of.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
             Near { constant: of.constant, terms, left, score: of.score }
         };
-        rounded(candidates.iter().map(near).collect(), spare, step, y, &hypotheses.points)
+        let near: Vec<Near> = candidates.iter().map(near).collect();
+        if near.first().is_none_or(|first| y.len() < first.coefficients() + spare) {
+            return None;
+        }
+        rounded(near, step, y, &hypotheses.points)
     }
+}
+
+/// Whether the counts, which change by such steps, tell the function from all others: they are less likely by chance than there are functions.
+fn is_told(y: &[f64], step: f64, of: &Near, hypotheses: &Hypotheses) -> bool {
+    let (least, most) = y.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(*v), most.max(*v)));
+    let conditions = y.len() as f64 - of.coefficients() as f64;
+    let tried = of.terms.len() as f64 * hypotheses.varying() as f64 * FACTORS.ln();
+    least > 0.0 && conditions * ((most - least) / step).max(1.0).ln() >= tried + CERTAINTY
 }
 
 /// How many more values than coefficients tell functions, where so large a step tells values; `None` where none do.
@@ -102,11 +125,10 @@ fn spare(y: &[f64], step: f64) -> Option<usize> {
 }
 
 /// The functions that counts with this step are near, best first, where the first leaves what rounding does and no other simple one comes near.
-fn rounded(near: Vec<Near>, spare: usize, step: f64, y: &[f64], points: &[&[f64]]) -> Option<Vec<Found>> {
+fn rounded(near: Vec<Near>, step: f64, y: &[f64], points: &[&[f64]]) -> Option<Vec<Found>> {
     let (first, others) = near.split_first()?;
     let is_as_good = |other: &Near| other.coefficients() <= first.coefficients() && other.left <= AS_GOOD;
-    let is_given = ROUNDED.contains(&first.left) && y.len() >= first.coefficients() + spare;
-    if !is_given || first.terms.is_empty() || others.iter().any(is_as_good) {
+    if !ROUNDED.contains(&first.left) || first.terms.is_empty() || others.iter().any(is_as_good) {
         return None;
     }
     let found = |of: Near| {
