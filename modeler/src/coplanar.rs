@@ -3,28 +3,26 @@
 //! Two vectors and the third lie in one plane where what the third leaves of them has the same direction. So the vectors are sorted by one
 //! coordinate of that direction, and only neighbours are compared.
 
-use crate::axis::dot;
+use crate::axis::{dot, scaled, without};
 
-/// How far the third vector, of length one, may be from the plane of two that are looked at.
-const NEAR: f64 = 1e-5;
 /// Vectors of which less than this is left are compared with all others: their directions are not told as well.
-const LONG: f64 = 0.1;
+const LONG: f64 = 0.01;
 /// Neighbours are looked for a little farther than they may be.
 const FARTHER: f64 = 1.1;
 
-/// What a vector leaves of unit vectors.
+/// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
 pub(crate) struct Directions {
     /// Of those of which much is left, ascending: a coordinate of the direction without its sign, and which vector it is.
     sorted: Vec<(f64, u32)>,
     /// The others.
     short: Vec<u32>,
-    /// By vector: how much is left, and the coordinate.
+    /// By vector: which share of it is left, and the coordinate.
     left: Vec<(f64, f64)>,
 }
 
 impl Directions {
-    /// Those of `vectors`, of length one as `third`.
+    /// What `third` leaves of `vectors`, all of length one.
     pub fn new<const N: usize>(third: &[f64; N], vectors: &[(usize, [f64; N])]) -> Self {
         let along = coordinate::<N>();
         let of_third = dot(third, &along);
@@ -33,7 +31,10 @@ impl Directions {
             let left = (1.0 - cosine * cosine).max(0.0).sqrt();
             (left, ((dot(vector, &along) - cosine * of_third) / left.max(f64::MIN_POSITIVE)).abs())
         };
-        let left: Vec<(f64, f64)> = vectors.iter().map(left_of).collect();
+        Self::sorted(vectors.iter().map(left_of).collect())
+    }
+
+    fn sorted(left: Vec<(f64, f64)>) -> Self {
         let (mut sorted, mut short) = (Vec::with_capacity(left.len()), Vec::new());
         for (i, (left, coordinate)) in left.iter().enumerate() {
             match *left >= LONG {
@@ -45,31 +46,104 @@ impl Directions {
         Self { sorted, short, left }
     }
 
-    /// Calls `visit` with each vector of these that may lie in one plane with the third vector and vector `i` of `others`, in no order.
-    pub fn each_beside(&self, others: &Self, i: usize, mut visit: impl FnMut(usize)) {
+    /// Calls `visit` with each vector of these that spans with vector `i` a plane which the third one, of length one, may be as `near` as this, in no
+    /// order.
+    pub fn each_beside(&self, i: usize, near: f64, visit: impl FnMut(usize)) {
+        self.each_near(self.left[i], near, visit);
+    }
+
+    fn each_near(&self, (left, coordinate): (f64, f64), near: f64, mut visit: impl FnMut(usize)) {
         self.short.iter().for_each(|&j| visit(j as usize));
-        let (left, coordinate) = others.left[i];
         if left < LONG {
             self.sorted.iter().for_each(|&(_, j)| visit(j as usize));
             return;
         }
         // The area between two directions is at most the third's distance from the plane over what is left of both.
-        let far = FARTHER * NEAR / (left * LONG);
+        let far = FARTHER * near / (left * LONG);
         let first = self.sorted.partition_point(|(at, _)| *at < coordinate - far);
         self.sorted[first..].iter().take_while(|(at, _)| *at <= coordinate + far).for_each(|&(_, j)| visit(j as usize));
+    }
+}
+
+/// Vectors that are compared beside one after the other of some more, with the same third vector.
+#[derive(Debug)]
+pub(crate) struct Family<const N: usize> {
+    /// What the third vector leaves of each.
+    rests: Vec<[f64; N]>,
+    /// Its square length, and its coordinate.
+    squares: Vec<(f64, f64)>,
+}
+
+/// A vector that is taken out of a [`Family`], with what the third one leaves of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer<const N: usize> {
+    vector: [f64; N],
+    rest: [f64; N],
+    coordinate: f64,
+    left: f64,
+}
+
+impl<const N: usize> Outer<N> {
+    /// Both have length one.
+    pub fn new(third: &[f64; N], vector: &[f64; N]) -> Self {
+        let rest = scaled(without(*vector, &[*third]));
+        let cosine = dot(vector, third);
+        Self { vector: *vector, rest, coordinate: dot(&rest, &coordinate()), left: (1.0 - cosine * cosine).max(0.0).sqrt() }
+    }
+
+    /// What it leaves of the third vector.
+    pub fn left(&self) -> f64 {
+        self.left
+    }
+}
+
+impl<const N: usize> Family<N> {
+    /// All of length one.
+    pub fn new(third: &[f64; N], vectors: &[(usize, [f64; N])]) -> Self {
+        let rests: Vec<[f64; N]> = vectors.iter().map(|(_, vector)| without(*vector, &[*third])).collect();
+        let along = coordinate();
+        let squares = rests.iter().map(|rest| (dot(rest, rest), dot(rest, &along))).collect();
+        Self { rests, squares }
+    }
+
+    /// Calls `visit` with pairs of one of `firsts` and one of `seconds`, of the `vectors` that the family was made of, that span with `outer` a space
+    /// which the third vector may be as `near` as this, as a share of what `outer` leaves of it; in no order. Vectors that `outer` contains to
+    /// within `contained` are left out.
+    pub fn each_pair(
+        &self,
+        (outer, contained, near): (&Outer<N>, f64, f64),
+        vectors: &[(usize, [f64; N])],
+        [firsts, seconds]: [&[usize]; 2],
+        mut visit: impl FnMut(usize, usize),
+    ) {
+        let left = |i: usize| {
+            let cosine = dot(&vectors[i].1, &outer.vector);
+            let own = 1.0 - cosine * cosine;
+            let along = dot(&self.rests[i], &outer.rest);
+            let (square, coordinate) = self.squares[i];
+            let left = (square - along * along).max(0.0);
+            let coordinate = (coordinate - along * outer.coordinate).abs() / left.sqrt().max(f64::MIN_POSITIVE);
+            (own > contained * contained).then(|| ((left / own).sqrt(), coordinate))
+        };
+        let (which, of_firsts): (Vec<usize>, Vec<(f64, f64)>) = firsts.iter().filter_map(|&i| Some((i, left(i)?))).unzip();
+        let of_firsts = Directions::sorted(of_firsts);
+        for &second in seconds {
+            if let Some(left) = left(second) {
+                of_firsts.each_near(left, near, |first| visit(which[first], second));
+            }
+        }
     }
 }
 
 /// A vector of length one that is in no way special.
 fn coordinate<const N: usize>() -> [f64; N] {
     let vector: [f64; N] = std::array::from_fn(|i| 1.0 + (0.618_033_988_749_894_9 * (i + 1) as f64).fract());
-    crate::axis::scaled(vector)
+    scaled(vector)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::axis::scaled;
     use proptest::prelude::*;
 
     proptest! {
@@ -84,7 +158,7 @@ mod tests {
             let directions = Directions::new(&third, &units);
             let visited = |i: usize| {
                 let mut all = Vec::new();
-                directions.each_beside(&directions, i, |j| all.push(j));
+                directions.each_beside(i, 1e-9, |j| all.push(j));
                 all
             };
             prop_assert!(visited(0).contains(&1) && visited(1).contains(&0));

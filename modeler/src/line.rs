@@ -3,8 +3,8 @@
 //! Blocks of code are executed a whole number of times per iteration, so a sum with whole, non-negative coefficients is
 //! taken before one without, even where the latter has a term fewer: with few values, only that tells many sums apart.
 
-use crate::axis::{Axis, Candidate, INDEPENDENT, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
-use crate::coplanar::Directions;
+use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
+use crate::coplanar::{Directions, Family, Outer};
 use crate::effort::common_step;
 use crate::linear::{least_squares, residual};
 
@@ -238,11 +238,9 @@ impl<const N: usize> Search<'_, N> {
         }
     }
 
-    /// Candidates with `basis` taken out, of length one; only single loops of whole trips if `plain`.
-    fn remaining(&self, basis: &[[f64; N]], plain: bool) -> Vec<(usize, [f64; N])> {
-        let is_wanted = |c: &Candidate| !plain || c.plain && c.values.iter().all(|v| v.fract() == 0.0);
-        let wanted = (1..self.axis.candidates.len()).filter(|&k| is_wanted(&self.axis.candidates[k]));
-        let rest = wanted.map(|k| (k, without(scaled(self.weighted(k)), basis)));
+    /// Candidates other than the constant, with `basis` taken out, of length one.
+    fn remaining(&self, basis: &[[f64; N]]) -> Vec<(usize, [f64; N])> {
+        let rest = (1..self.axis.candidates.len()).map(|k| (k, without(scaled(self.weighted(k)), basis)));
         rest.filter(|(_, v)| length(v) > INDEPENDENT).map(|(k, v)| (k, scaled(v))).collect()
     }
 
@@ -261,13 +259,18 @@ impl<const N: usize> Search<'_, N> {
         }
     }
 
+    /// How far sums that give all values may be from these weighted ones, in their lengths.
+    fn near(&self, data: &[f64; N]) -> f64 {
+        EXACT * (self.axis.size as f64).sqrt() / length(data).max(f64::MIN_POSITIVE)
+    }
+
     fn two(&mut self) {
-        self.pairs(&[], &self.remaining(&[], false));
+        self.pairs(&[], &self.remaining(&[]));
     }
 
     fn constant_and_two(&mut self) {
         let constant = orthonormal(&[self.weighted(0)]);
-        self.pairs(&[0], &self.remaining(&constant, false));
+        self.pairs(&[0], &self.remaining(&constant));
     }
 
     /// Two of the extents of a domain, with the constant or alone, in the place of a rounded bound: few trips of a loop, rounded, are given by more
@@ -299,16 +302,18 @@ impl<const N: usize> Search<'_, N> {
             return;
         }
         let basis = orthonormal(&with.iter().map(|&k| self.weighted(k)).collect::<Vec<_>>());
-        let data = scaled(without(self.data, &basis));
+        let data = without(self.data, &basis);
+        let near = self.near(&data);
+        let data = scaled(data);
         let along: Vec<f64> = rest.iter().map(|(_, v)| dot(&data, v)).collect();
         self.tried = 0.5 * (rest.len() as f64).powi(2);
         let directions = Directions::new(&data, rest);
-        let mut near: Vec<usize> = Vec::new();
+        let mut beside: Vec<usize> = Vec::new();
         for j in 1..rest.len() {
-            directions.each_beside(&directions, j, |i| near.push(i));
+            directions.each_beside(j, near, |i| beside.push(i));
             // The simplest first.
-            near.sort_unstable();
-            for i in near.drain(..).take_while(|i| *i < j) {
+            beside.sort_unstable();
+            for i in beside.drain(..).take_while(|i| *i < j) {
                 let cosine = dot(&rest[i].1, &rest[j].1);
                 let sine_squared = 1.0 - cosine * cosine;
                 let second = along[j] - cosine * along[i];
@@ -328,28 +333,31 @@ impl<const N: usize> Search<'_, N> {
             return;
         }
         let constant = orthonormal(&[self.weighted(0)]);
-        let data = scaled(without(self.data, &constant));
-        let rest = self.remaining(&constant, true);
-        let nested = self.remaining(&constant, false);
-        self.tried = (rest.len().pow(2) * nested.len()) as f64 / 2.0;
-        let counted: Vec<bool> = (0..self.axis.candidates.len()).map(|k| self.is_counted(k)).collect();
-        for (i, (outer, unit)) in rest.iter().enumerate() {
-            let left = without(data, &[*unit]);
-            let size = dot(&left, &left);
-            let free = |(k, v): &(usize, [f64; N])| {
-                let v = without(*v, &[*unit]);
-                (length(&v) > INDEPENDENT).then(|| (*k, scaled(v)))
-            };
-            let single: Vec<(usize, [f64; N])> = rest[i + 1..].iter().filter_map(free).collect();
-            self.third(&[0, *outer], (&left, size), &single, &single);
-            let inside: Vec<bool> = nested.iter().map(|(k, _)| self.is_inside(*k, *outer)).collect();
-            let chosen = |is_chosen: &dyn Fn(usize, usize) -> bool| -> Vec<(usize, [f64; N])> {
-                let chosen = nested.iter().enumerate().filter(|(at, (k, _))| is_chosen(*at, *k));
-                chosen.filter_map(|(_, candidate)| free(candidate)).collect()
-            };
-            let inner = chosen(&|at, _| inside[at]);
+        let data = without(self.data, &constant);
+        let near = self.near(&data);
+        let data = scaled(data);
+        let nested = self.remaining(&constant);
+        let counted: Vec<usize> = (0..nested.len()).filter(|&at| self.is_counted(nested[at].0)).collect();
+        let plain: Vec<usize> =
+            counted.iter().copied().filter(|&at| self.axis.candidates[nested[at].0].plain).collect();
+        self.tried = (plain.len().pow(2) * nested.len()) as f64 / 2.0;
+        let family = Family::new(&data, &nested);
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for (i, &at) in plain.iter().enumerate() {
+            let outer = Outer::new(&data, &nested[at].1);
+            let outer = (&outer, INDEPENDENT, near / outer.left());
+            let single = &plain[i + 1..];
+            family.each_pair(outer, &nested, [single, single], |a, b| {
+                if a < b {
+                    pairs.push((a, b));
+                }
+            });
+            self.third(at, &data, &nested, &mut pairs);
+            let inner: Vec<usize> =
+                (0..nested.len()).filter(|&inner| self.is_inside(nested[inner].0, nested[at].0)).collect();
             if !inner.is_empty() {
-                self.third(&[0, *outer], (&left, size), &inner, &chosen(&|_, k| counted[k]));
+                family.each_pair(outer, &nested, [&inner, &counted], |a, b| pairs.push((a, b)));
+                self.third(at, &data, &nested, &mut pairs);
             }
         }
     }
@@ -366,30 +374,29 @@ impl<const N: usize> Search<'_, N> {
             && values(inner).iter().zip(values(outer)).all(|(x, y)| *y != 0.0 && (x / y).fract() == 0.0)
     }
 
-    /// Offers pairs, one of each list, that nearly span what is left of the values, of this square length.
+    /// Offers those of the pairs of candidates that nearly span, with the constant and the candidate at `outer`, the data beside the constant.
     fn third(
         &mut self,
-        with: &[usize],
-        (left, size): (&[f64; N], f64),
-        firsts: &[(usize, [f64; N])],
-        seconds: &[(usize, [f64; N])],
+        outer: usize,
+        data: &[f64; N],
+        candidates: &[(usize, [f64; N])],
+        pairs: &mut Vec<(usize, usize)>,
     ) {
-        let unit = scaled(*left);
-        let (of_firsts, of_seconds) = (Directions::new(&unit, firsts), Directions::new(&unit, seconds));
-        let mut near: Vec<usize> = Vec::new();
-        for (i, (first, v)) in firsts.iter().enumerate() {
-            let one = dot(left, v);
-            of_seconds.each_beside(&of_firsts, i, |j| near.push(j));
-            near.sort_unstable();
-            for (second, w) in near.drain(..).map(|j| &seconds[j]) {
-                let cosine = dot(v, w);
-                let sine_squared = 1.0 - cosine * cosine;
-                let rest = dot(left, w) - cosine * one;
-                let square = size - one * one - rest * rest / sine_squared;
-                if square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
-                    let chosen: Vec<usize> = with.iter().copied().chain([*first, *second]).collect();
-                    self.offer(&chosen);
-                }
+        let (outer, unit) = candidates[outer];
+        let left = without(*data, &[unit]);
+        let size = dot(&left, &left);
+        let free = |at: usize| scaled(without(candidates[at].1, &[unit]));
+        // The simplest first.
+        pairs.sort_unstable();
+        for (first, second) in pairs.drain(..) {
+            let (v, w) = (free(first), free(second));
+            let cosine = dot(&v, &w);
+            let sine_squared = 1.0 - cosine * cosine;
+            let one = dot(&left, &v);
+            let rest = dot(&left, &w) - cosine * one;
+            let square = size - one * one - rest * rest / sine_squared;
+            if square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
+                self.offer(&[0, outer, candidates[first].0, candidates[second].0]);
             }
         }
     }

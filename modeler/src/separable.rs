@@ -455,11 +455,11 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
     let size = dot(first, first);
     let along: Vec<f64> = rest.iter().map(|(_, v)| dot(first, v)).collect();
     let directions = Directions::new(&scaled(*first), rest);
-    let mut near: Vec<usize> = Vec::new();
+    let mut beside: Vec<usize> = Vec::new();
     for j in 1..rest.len() {
-        directions.each_beside(&directions, j, |i| near.push(i));
-        near.sort_unstable();
-        for i in near.drain(..).take_while(|i| *i < j) {
+        directions.each_beside(j, SPAN_TOLERANCE / size.sqrt(), |i| beside.push(i));
+        beside.sort_unstable();
+        for i in beside.drain(..).take_while(|i| *i < j) {
             let cosine = dot(&rest[i].1, &rest[j].1);
             let sine_squared = 1.0 - cosine * cosine;
             let second = along[j] - cosine * along[i];
