@@ -13,8 +13,8 @@ const FARTHER: f64 = 1.1;
 /// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
 pub(crate) struct Directions {
-    /// Of those of which much is left, ascending: a coordinate of the direction without its sign, and which vector it is.
-    sorted: Vec<(f64, u32)>,
+    /// Of those of which much is left, ascending: a coordinate of the direction without its sign, how much is left, and which vector it is.
+    sorted: Vec<(f64, f64, u32)>,
     /// The others.
     short: Vec<u32>,
     /// By vector: which share of it is left, and the coordinate.
@@ -38,7 +38,7 @@ impl Directions {
         let (mut sorted, mut short) = (Vec::with_capacity(left.len()), Vec::new());
         for (i, (left, coordinate)) in left.iter().enumerate() {
             match *left >= LONG {
-                true => sorted.push((*coordinate, i as u32)),
+                true => sorted.push((*coordinate, *left, i as u32)),
                 false => short.push(i as u32),
             }
         }
@@ -55,13 +55,20 @@ impl Directions {
     fn each_near(&self, (left, coordinate): (f64, f64), near: f64, mut visit: impl FnMut(usize)) {
         self.short.iter().for_each(|&j| visit(j as usize));
         if left < LONG {
-            self.sorted.iter().for_each(|&(_, j)| visit(j as usize));
+            self.sorted.iter().for_each(|&(.., j)| visit(j as usize));
             return;
         }
         // The area between two directions is at most the third's distance from the plane over what is left of both.
-        let far = FARTHER * near / (left * LONG);
-        let first = self.sorted.partition_point(|(at, _)| *at < coordinate - far);
-        self.sorted[first..].iter().take_while(|(at, _)| *at <= coordinate + far).for_each(|&(_, j)| visit(j as usize));
+        let far = FARTHER * near / left;
+        let first = self.sorted.partition_point(|(at, ..)| *at < coordinate - far / LONG);
+        for &(at, other, j) in &self.sorted[first..] {
+            if at > coordinate + far / LONG {
+                break;
+            }
+            if (at - coordinate).abs() * other <= far {
+                visit(j as usize);
+            }
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 //! need to be tried. What multiplies a factor that passes is an array of the other parameters, which is taken apart in the same way; in
 //! the end there are functions of one parameter, which have few factors.
 
-use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, product, scaled, without};
+use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, scaled, without};
+use crate::coplanar::Directions;
 use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares, residual};
 use crate::separable::{Product, fibers};
 use nalgebra::DMatrix;
@@ -26,6 +27,8 @@ const MOST_SUMS: usize = 24;
 const LINES: usize = 4;
 /// Summands of a sum, the constant included.
 const MOST_SUMMANDS: usize = 5;
+/// Parameters have no more values than this as a rule: vectors of half the length take half the time.
+const USUAL_VALUES: usize = MOST_VALUES / 2;
 
 /// A sum of products that is near values.
 #[derive(Clone, Debug)]
@@ -40,20 +43,21 @@ pub(crate) struct Sum {
     pub price: f64,
 }
 
-/// The factors of one parameter.
-struct Factors<'a> {
+/// The factors of one parameter, in vectors of length N.
+struct Factors<'a, const N: usize> {
     axis: &'a Axis,
     /// Which parameter of the grid it is.
     position: usize,
     /// The weighted values of each, of length one.
-    units: Vec<Vector>,
+    units: Vec<[f64; N]>,
     /// What the length was.
     lengths: Vec<f64>,
 }
 
-impl<'a> Factors<'a> {
+impl<'a, const N: usize> Factors<'a, N> {
     fn new(axis: &'a Axis, position: usize, weights: &Vector) -> Self {
-        let weighted = || axis.candidates.iter().map(|candidate| product(&candidate.values, weights));
+        let of = |values: &Vector| -> [f64; N] { std::array::from_fn(|i| values[i] * weights[i]) };
+        let weighted = || axis.candidates.iter().map(|candidate| of(&candidate.values));
         let (units, lengths) = (weighted().map(scaled).collect(), weighted().map(|column| length(&column)).collect());
         Self { axis, position, units, lengths }
     }
@@ -72,11 +76,18 @@ impl<'a> Factors<'a> {
 /// this deviation, fewest products first. Values are multiplied by the `weights` of their coordinates, by axis; the deviation is that of these
 /// products.
 pub(crate) fn sums(axes: &[Axis], y: &[f64], weights: &[Vector], deviation: f64) -> Vec<Sum> {
-    let factors: Vec<Factors> =
+    match axes.iter().all(|axis| axis.size <= USUAL_VALUES) {
+        true => sums_of::<USUAL_VALUES>(axes, y, weights, deviation),
+        false => sums_of::<MOST_VALUES>(axes, y, weights, deviation),
+    }
+}
+
+fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviation: f64) -> Vec<Sum> {
+    let factors: Vec<Factors<N>> =
         axes.iter().enumerate().map(|(a, axis)| Factors::new(axis, a, &weights[a])).collect();
     let of_axes: Vec<&[f64]> = axes.iter().zip(weights).map(|(axis, of)| &of[..axis.size]).collect();
     let data: Vec<f64> = y.iter().zip(over_grid(&of_axes)).map(|(y, w)| y * w).collect();
-    let all: Vec<&Factors> = factors.iter().collect();
+    let all: Vec<&Factors<N>> = factors.iter().collect();
     let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
     let mut sums: Vec<Sum> = of_array(&all, &data, deviation).into_iter().filter_map(fitted).collect();
     sums.sort_by(|a, b| (a.products.len(), a.price).partial_cmp(&(b.products.len(), b.price)).expect("finite prices"));
@@ -90,10 +101,10 @@ fn over_grid(of_axes: &[&[f64]]) -> Vec<f64> {
 }
 
 /// The sum of these products that is nearest; none where they do not tell their coefficients.
-fn fitted(factors: &[Factors], products: Vec<Product>, data: &[f64], deviation: f64) -> Option<Sum> {
+fn fitted<const N: usize>(factors: &[Factors<N>], products: Vec<Product>, data: &[f64], deviation: f64) -> Option<Sum> {
     let chosen = |product: &Product, a: usize| product.iter().find(|(axis, _)| *axis == a).map_or(0, |(_, k)| *k);
     let column = |product: &Product| {
-        let of_axis = |(a, f): (usize, &Factors)| f.units[chosen(product, a)][..f.size()].to_vec();
+        let of_axis = |(a, f): (usize, &Factors<N>)| f.units[chosen(product, a)][..f.size()].to_vec();
         let of_axes: Vec<Vec<f64>> = factors.iter().enumerate().map(of_axis).collect();
         over_grid(&of_axes.iter().map(Vec::as_slice).collect::<Vec<_>>())
     };
@@ -116,7 +127,7 @@ fn fitted(factors: &[Factors], products: Vec<Product>, data: &[f64], deviation: 
 }
 
 /// The products of sums that may be near these weighted values.
-fn of_array(axes: &[&Factors], data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
     if let [only] = axes {
         return of_line(only, data, deviation);
     }
@@ -130,12 +141,13 @@ fn of_array(axes: &[&Factors], data: &[f64], deviation: f64) -> Vec<Vec<Product>
 }
 
 /// The same from the factors of this axis that lie in the span of the values along it.
-fn along(axes: &[&Factors], first: usize, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
     let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
     let (of, size) = (axes[first], sizes[first]);
-    let columns = fibers(data, &sizes, first);
+    let narrow = |column: Vector| -> [f64; N] { std::array::from_fn(|i| column[i]) };
+    let columns: Vec<[f64; N]> = fibers(data, &sizes, first).into_iter().map(narrow).collect();
     let Some(in_span) = in_span(of, &columns, deviation) else { return Vec::new() };
-    let rest: Vec<&Factors> = axes.iter().enumerate().filter(|(a, _)| *a != first).map(|(_, f)| *f).collect();
+    let rest: Vec<&Factors<N>> = axes.iter().enumerate().filter(|(a, _)| *a != first).map(|(_, f)| *f).collect();
     let mut all: Vec<Vec<Product>> = Vec::new();
     let mut basis = Orthonormal::default();
     for chosen in in_span.subsets() {
@@ -191,7 +203,7 @@ impl InSpan {
 }
 
 /// The factors in the span of these columns; `None` where fewer are than it has dimensions, or it has too many to tell.
-fn in_span(of: &Factors, columns: &[Vector], deviation: f64) -> Option<InSpan> {
+fn in_span<const N: usize>(of: &Factors<N>, columns: &[[f64; N]], deviation: f64) -> Option<InSpan> {
     let size = of.size();
     let matrix = DMatrix::from_fn(size, columns.len(), |i, j| columns[j][i]);
     let svd = matrix.svd(true, false);
@@ -201,8 +213,8 @@ fn in_span(of: &Factors, columns: &[Vector], deviation: f64) -> Option<InSpan> {
     if rank == 0 || rank >= size.min(MOST_COLUMNS + 1) {
         return None;
     }
-    let column = |m: usize| -> Vector { std::array::from_fn(|i| if i < size { vectors[(i, m)] } else { 0.0 }) };
-    let span: Vec<Vector> = (0..rank).map(column).collect();
+    let column = |m: usize| -> [f64; N] { std::array::from_fn(|i| if i < size { vectors[(i, m)] } else { 0.0 }) };
+    let span: Vec<[f64; N]> = (0..rank).map(column).collect();
     // By first-order perturbation each direction of the span is off by the deviation over its singular value.
     let off: Vec<f64> = (0..rank).map(|m| (deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2)).collect();
     let independent = (size - rank) as f64;
@@ -223,9 +235,9 @@ fn in_span(of: &Factors, columns: &[Vector], deviation: f64) -> Option<InSpan> {
 }
 
 /// The sums of fewest factors of one parameter that are near these weighted values: of one, the constant and one, two, or the constant and two.
-fn of_line(of: &Factors, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
     let size = of.size();
-    let mut values: Vector = [0.0; MOST_VALUES];
+    let mut values = [0.0; N];
     values[..size].copy_from_slice(data);
     let limit = |factors: usize| deviation * deviation * ((size - factors) as f64 + BY_CHANCE);
     let sums = |all: Vec<(f64, Vec<usize>)>| -> Vec<Vec<Product>> {
@@ -236,7 +248,7 @@ fn of_line(of: &Factors, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
     }
     let constant = [of.units[0]];
     let beside_constant = without(values, &constant);
-    let all: Vec<(usize, Vector)> = of.units.iter().copied().enumerate().collect();
+    let all: Vec<(usize, [f64; N])> = of.units.iter().copied().enumerate().collect();
     let others = free_of(&all[1..], &constant);
     let mut near: Vec<(f64, Vec<usize>)> = Vec::new();
     if size > 1 {
@@ -244,6 +256,8 @@ fn of_line(of: &Factors, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
     }
     if near.is_empty() && size > 2 {
         singles(&beside_constant, &others, limit(2), &[0], &mut near);
+    }
+    if near.is_empty() && size > 2 {
         pairs(&values, &all[1..], limit(2), &[], &mut near);
     }
     if near.is_empty() && size > 3 {
@@ -253,7 +267,7 @@ fn of_line(of: &Factors, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
 }
 
 /// The factors without what the orthonormal `basis` has of them, of length one.
-fn free_of(factors: &[(usize, Vector)], basis: &[Vector]) -> Vec<(usize, Vector)> {
+fn free_of<const N: usize>(factors: &[(usize, [f64; N])], basis: &[[f64; N]]) -> Vec<(usize, [f64; N])> {
     let free = factors.iter().map(|(k, unit)| (*k, without(*unit, basis)));
     free.filter(|(_, rest)| length(rest) > INDEPENDENT).map(|(k, rest)| (k, scaled(rest))).collect()
 }
@@ -268,7 +282,7 @@ fn keep(near: &mut Vec<(f64, Vec<usize>)>, left: f64, chosen: impl Iterator<Item
 }
 
 /// Adds the factors that with those before leave no more than `limit`.
-fn singles(values: &Vector, factors: &[(usize, Vector)], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
+fn singles<const N: usize>(values: &[f64; N], factors: &[(usize, [f64; N])], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
     let square = dot(values, values);
     for (k, unit) in factors {
         // Enough to reject nearly all; of the others the rest is taken itself, which the difference of squares would lose.
@@ -283,23 +297,26 @@ fn singles(values: &Vector, factors: &[(usize, Vector)], limit: f64, before: &[u
 }
 
 /// The same with two factors.
-fn pairs(values: &Vector, factors: &[(usize, Vector)], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
-    let square = dot(values, values);
-    let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(values, unit)).collect();
+fn pairs<const N: usize>(
+    values: &[f64; N],
+    factors: &[(usize, [f64; N])],
+    limit: f64,
+    before: &[usize],
+    near: &mut Vec<(f64, Vec<usize>)>,
+) {
+    let size = length(values);
+    let directions = Directions::new(&scaled(*values), factors);
     for (j, (second, w)) in factors.iter().enumerate() {
-        for (i, (first, v)) in factors[..j].iter().enumerate() {
-            let cosine = dot(v, w);
-            let sine_squared = 1.0 - cosine * cosine;
-            let rest = along[j] - cosine * along[i];
-            let left = square - along[i] * along[i] - rest * rest / sine_squared;
-            if sine_squared > INDEPENDENT * INDEPENDENT && left <= limit.max(1e-10 * square) {
-                let basis = [*v, scaled(without(*w, &[*v]))];
-                let rest = without(*values, &basis);
+        directions.each_beside(j, limit.sqrt() / size, |i| {
+            let (first, v) = &factors[i];
+            let beside = without(*w, &[*v]);
+            if i < j && length(&beside) > INDEPENDENT {
+                let rest = without(*values, &[*v, scaled(beside)]);
                 let left = dot(&rest, &rest);
                 if left <= limit {
                     keep(near, left, before.iter().copied().chain([*first, *second]));
                 }
             }
-        }
+        });
     }
 }

@@ -294,7 +294,7 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
-        if let Some(found) = self.smooth_functions(y, hypotheses) {
+        if let Some(found) = self.smooth_functions(y, false, hypotheses) {
             return found;
         }
         if let Some(found) = self.rounded_functions(y, false, hypotheses, workspace) {
@@ -302,6 +302,11 @@ impl<'a> Fitter<'a> {
         }
         if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
+        }
+        if hypotheses.varying() == 1
+            && let Some(found) = self.smooth_functions(y, true, hypotheses)
+        {
+            return found;
         }
         if let Some(found) = self.rounded_functions(y, true, hypotheses, workspace) {
             return found;

@@ -46,14 +46,17 @@ impl Near {
 
 impl Fitter<'_> {
     /// The functions of the counts `y` on a full grid of several parameters, best first, of which the first is smooth and gives all of them: as they
-    /// are, or when its value is rounded; and no other does.
-    pub(super) fn smooth_functions(&self, y: &[f64], hypotheses: &Hypotheses) -> Option<Vec<Found>> {
+    /// are, or when its value is rounded; and no other does. Sums of several functions of one parameter are rounded only if that is `sure`:
+    /// the few values of one with rounded bounds may be near some.
+    pub(super) fn smooth_functions(&self, y: &[f64], sure: bool, hypotheses: &Hypotheses) -> Option<Vec<Found>> {
         let near = |deviation: f64, is_relative: bool| -> Option<Vec<Near>> {
             let sums = hypotheses.sums_near(y, deviation, is_relative)?.into_iter();
             Some(sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY }).collect())
         };
         let step = common_step(y.iter().copied());
-        for share in ARITHMETIC {
+        // Whole numbers are told by all their digits.
+        let shares = if step > 0.0 { &ARITHMETIC[..1] } else { &ARITHMETIC };
+        for &share in shares {
             let of_arithmetic = share * y.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
             let is_it = |sum: &Near| sum.left <= OF_ARITHMETIC && is_told(y, step.max(of_arithmetic), sum, hypotheses);
             if let Some(sum) = near(share, true)?.into_iter().find(is_it) {
@@ -72,7 +75,7 @@ impl Fitter<'_> {
         // Costs add.
         let adds = |sum: &Near| sum.constant >= 0.0 && sum.terms.iter().all(|(_, c)| *c > 0.0);
         let sums: Vec<Near> = near(unit / 12_f64.sqrt(), false)?.into_iter().filter(adds).collect();
-        let is_it = |sum: &Near| is_told(y, unit, sum, hypotheses) && (!is_of_one || sum.terms.len() <= 1);
+        let is_it = |sum: &Near| is_told(y, unit, sum, hypotheses) && (sure || !is_of_one || sum.terms.len() <= 1);
         if !sums.first().is_some_and(is_it) {
             return None;
         }
