@@ -10,6 +10,12 @@ use crate::linear::{least_squares, residual};
 
 /// Relative residual of an exact sum at every value.
 const EXACT: f64 = 1e-8;
+/// The same of one with whole coefficients.
+const WHOLE: f64 = 1e-13;
+/// Such sums are looked for a little farther: arithmetic leaves something of what is nearly all taken out.
+const FARTHER: f64 = 10.0;
+/// Candidates of the longest sum.
+const LONGEST: usize = 4;
 /// Square of what three candidates and the constant may leave before the sum is looked at closely.
 const NEARLY: f64 = 1e-10;
 /// By so many nats a sum must be less likely to be an accident than there are sums.
@@ -222,7 +228,7 @@ impl<const N: usize> Search<'_, N> {
         let sum = |i: usize| -> f64 {
             chosen.iter().zip(c).map(|(&k, c)| c.round() * self.axis.candidates[k].values[i]).sum()
         };
-        let gives = |i: usize| (self.weights[i] * sum(i) - self.data[i]).abs() < 1e-13;
+        let gives = |i: usize| (self.weights[i] * sum(i) - self.data[i]).abs() < WHOLE;
         c.iter().all(is_near) && (0..self.axis.size).all(gives)
     }
 
@@ -259,9 +265,9 @@ impl<const N: usize> Search<'_, N> {
         }
     }
 
-    /// How far sums that give all values may be from these weighted ones, in their lengths.
-    fn near(&self, data: &[f64; N]) -> f64 {
-        EXACT * (self.axis.size as f64).sqrt() / length(data).max(f64::MIN_POSITIVE)
+    /// How far sums that are off all values by this share at most may be from these weighted ones, in their lengths.
+    fn near(&self, data: &[f64; N], off: f64) -> f64 {
+        off * (self.axis.size as f64).sqrt() / length(data).max(f64::MIN_POSITIVE)
     }
 
     fn two(&mut self) {
@@ -303,7 +309,7 @@ impl<const N: usize> Search<'_, N> {
         }
         let basis = orthonormal(&with.iter().map(|&k| self.weighted(k)).collect::<Vec<_>>());
         let data = without(self.data, &basis);
-        let near = self.near(&data);
+        let near = self.near(&data, EXACT);
         let data = scaled(data);
         let along: Vec<f64> = rest.iter().map(|(_, v)| dot(&data, v)).collect();
         self.tried = 0.5 * (rest.len() as f64).powi(2);
@@ -334,7 +340,9 @@ impl<const N: usize> Search<'_, N> {
         }
         let constant = orthonormal(&[self.weighted(0)]);
         let data = without(self.data, &constant);
-        let near = self.near(&data);
+        // Fewer values than these tell none of other coefficients.
+        let off = if self.axis.size < LONGEST + 2 { WHOLE } else { EXACT };
+        let near = self.near(&data, FARTHER * off);
         let data = scaled(data);
         let nested = self.remaining(&constant);
         let counted: Vec<usize> = (0..nested.len()).filter(|&at| self.is_counted(nested[at].0)).collect();

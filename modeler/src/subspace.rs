@@ -20,9 +20,15 @@ const BY_CHANCE: f64 = 16.0;
 const ABOVE_NOISE: f64 = 1.2;
 /// Share of a unit vector that arithmetic leaves.
 const ARITHMETIC: f64 = 1e-15;
+/// Share of squares that their differences lose.
+const LOST: f64 = 1e-14;
 /// How many factors of a parameter are looked at that lie in the span, and how many sums.
 const MOST_IN_SPAN: usize = 8;
 const MOST_SUMS: usize = 24;
+/// Sums that leave a mean square of no more than so many squared deviations end the search.
+const FOUND: f64 = 4.0;
+/// In so many steps functions of one parameter become longer, see [`of_line`].
+const STEPS: usize = 4;
 /// How many functions of one parameter of the same number of factors are looked at.
 const LINES: usize = 4;
 /// Summands of a sum, the constant included.
@@ -89,7 +95,10 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
     let data: Vec<f64> = y.iter().zip(over_grid(&of_axes)).map(|(y, w)| y * w).collect();
     let all: Vec<&Factors<N>> = factors.iter().collect();
     let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
-    let mut sums: Vec<Sum> = of_array(&all, &data, deviation).into_iter().filter_map(fitted).collect();
+    // Functions of few factors first: where all factors that lie in the span are looked at, only few lead to such functions.
+    let with = |most: usize| of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).collect::<Vec<Sum>>();
+    let is_found = |sums: &Vec<Sum>| sums.iter().any(|sum| sum.left <= FOUND);
+    let mut sums = (0..STEPS).map(with).find(is_found).unwrap_or_default();
     sums.sort_by(|a, b| (a.products.len(), a.price).partial_cmp(&(b.products.len(), b.price)).expect("finite prices"));
     sums
 }
@@ -127,12 +136,12 @@ fn fitted<const N: usize>(factors: &[Factors<N>], products: Vec<Product>, data: 
 }
 
 /// The products of sums that may be near these weighted values.
-fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], (deviation, most): (f64, usize)) -> Vec<Vec<Product>> {
     if let [only] = axes {
-        return of_line(only, data, deviation);
+        return of_line(only, data, (deviation, most));
     }
     let mut all: Vec<Vec<Product>> = Vec::new();
-    for products in (0..axes.len()).flat_map(|first| along(axes, first, data, deviation)) {
+    for products in (0..axes.len()).flat_map(|first| along(axes, first, data, (deviation, most))) {
         if all.len() < MOST_SUMS && !all.contains(&products) {
             all.push(products);
         }
@@ -141,7 +150,7 @@ fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], deviation: f64) 
 }
 
 /// The same from the factors of this axis that lie in the span of the values along it.
-fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], (deviation, most): (f64, usize)) -> Vec<Vec<Product>> {
     let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
     let (of, size) = (axes[first], sizes[first]);
     let narrow = |column: Vector| -> [f64; N] { std::array::from_fn(|i| column[i]) };
@@ -164,7 +173,7 @@ fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], devia
         let mut sums = vec![Vec::new()];
         for ((k, array), row) in chosen.iter().zip(&arrays).zip(basis.inverse()) {
             let of_part = deviation * row.iter().map(|v| v * v).sum::<f64>().sqrt();
-            let inner = of_array(&rest, array, of_part);
+            let inner = of_array(&rest, array, (of_part, most));
             sums = sums.iter().flat_map(|sum: &Vec<Product>| inner.iter().filter_map(|more| {
                 let times = |product: &Product| {
                     let mut with: Product = product.iter().copied().chain(of.alone(*k)).collect();
@@ -234,8 +243,9 @@ fn in_span<const N: usize>(of: &Factors<N>, columns: &[[f64; N]], deviation: f64
     (factors.len() >= rank).then_some(InSpan { factors, rank })
 }
 
-/// The sums of fewest factors of one parameter that are near these weighted values: of one, the constant and one, two, or the constant and two.
-fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], deviation: f64) -> Vec<Vec<Product>> {
+/// The sums of fewest factors of one parameter that are near these weighted values: of one; if `most` is one, of the constant and one; if two, also
+/// of two; if three, of the constant and two.
+fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], (deviation, most): (f64, usize)) -> Vec<Vec<Product>> {
     let size = of.size();
     let mut values = [0.0; N];
     values[..size].copy_from_slice(data);
@@ -254,13 +264,13 @@ fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], deviation: f64) -> Vec
     if size > 1 {
         singles(&values, &all, limit(1), &[], &mut near);
     }
-    if near.is_empty() && size > 2 {
+    if near.is_empty() && most >= 1 && size > 2 {
         singles(&beside_constant, &others, limit(2), &[0], &mut near);
     }
-    if near.is_empty() && size > 2 {
+    if near.is_empty() && most >= 2 && size > 2 {
         pairs(&values, &all[1..], limit(2), &[], &mut near);
     }
-    if near.is_empty() && size > 3 {
+    if near.is_empty() && most >= 3 && size > 3 {
         pairs(&beside_constant, &others, limit(3), &[0], &mut near);
     }
     sums(near)
@@ -286,7 +296,7 @@ fn singles<const N: usize>(values: &[f64; N], factors: &[(usize, [f64; N])], lim
     let square = dot(values, values);
     for (k, unit) in factors {
         // Enough to reject nearly all; of the others the rest is taken itself, which the difference of squares would lose.
-        if square - dot(values, unit).powi(2) <= limit.max(1e-12 * square) {
+        if square - dot(values, unit).powi(2) <= limit + LOST * square {
             let rest = without(*values, &[*unit]);
             let left = dot(&rest, &rest);
             if left <= limit {
@@ -304,14 +314,22 @@ fn pairs<const N: usize>(
     before: &[usize],
     near: &mut Vec<(f64, Vec<usize>)>,
 ) {
-    let size = length(values);
+    let square = dot(values, values);
+    let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(values, unit)).collect();
     let directions = Directions::new(&scaled(*values), factors);
     for (j, (second, w)) in factors.iter().enumerate() {
-        directions.each_beside(j, limit.sqrt() / size, |i| {
+        directions.each_beside(j, (limit / square).sqrt(), |i| {
             let (first, v) = &factors[i];
-            let beside = without(*w, &[*v]);
-            if i < j && length(&beside) > INDEPENDENT {
-                let rest = without(*values, &[*v, scaled(beside)]);
+            let cosine = dot(v, w);
+            let sine_squared = 1.0 - cosine * cosine;
+            if i >= j || sine_squared <= INDEPENDENT * INDEPENDENT {
+                return;
+            }
+            let rest = along[j] - cosine * along[i];
+            let left = square - along[i] * along[i] - rest * rest / sine_squared;
+            // Enough to reject most.
+            if left <= limit + LOST / sine_squared * square {
+                let rest = without(*values, &[*v, scaled(without(*w, &[*v]))]);
                 let left = dot(&rest, &rest);
                 if left <= limit {
                     keep(near, left, before.iter().copied().chain([*first, *second]));
