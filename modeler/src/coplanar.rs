@@ -5,14 +5,20 @@
 
 use crate::axis::{dot, scaled, without};
 
-/// Vectors of which less than this is left are compared with all others: their directions are not told as well.
-const LONG: f64 = 0.01;
+/// Vectors of which little is left are compared with all others: their directions are not told as well. It is so many times the root of what tells
+/// directions apart, where no direction is told any more, within these bounds.
+const SHORT: f64 = 10.0;
+const SHORTEST: [f64; 2] = [1e-5, 0.1];
 /// Neighbours are looked for a little farther than they may be.
 const FARTHER: f64 = 1.1;
 
 /// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
 pub(crate) struct Directions {
+    /// How near the third vector may be to a plane.
+    near: f64,
+    /// What is left of those that are sorted.
+    long: f64,
     /// Of those of which much is left, ascending: a coordinate of the direction without its sign, how much is left, and which vector it is.
     sorted: Vec<(f64, f64, u32)>,
     /// The others.
@@ -22,8 +28,8 @@ pub(crate) struct Directions {
 }
 
 impl Directions {
-    /// What `third` leaves of `vectors`, all of length one.
-    pub fn new<const N: usize>(third: &[f64; N], vectors: &[(usize, [f64; N])]) -> Self {
+    /// What `third` leaves of `vectors`, all of length one. Planes are looked for that it may be as `near` as this.
+    pub fn new<const N: usize>(third: &[f64; N], vectors: &[(usize, [f64; N])], near: f64) -> Self {
         let along = coordinate::<N>();
         let of_third = dot(third, &along);
         let left_of = |(_, vector): &(usize, [f64; N])| {
@@ -31,38 +37,38 @@ impl Directions {
             let left = (1.0 - cosine * cosine).max(0.0).sqrt();
             (left, ((dot(vector, &along) - cosine * of_third) / left.max(f64::MIN_POSITIVE)).abs())
         };
-        Self::sorted(vectors.iter().map(left_of).collect())
+        Self::sorted(vectors.iter().map(left_of).collect(), near)
     }
 
-    fn sorted(left: Vec<(f64, f64)>) -> Self {
+    fn sorted(left: Vec<(f64, f64)>, near: f64) -> Self {
+        let long = (SHORT * near.sqrt()).clamp(SHORTEST[0], SHORTEST[1]);
         let (mut sorted, mut short) = (Vec::with_capacity(left.len()), Vec::new());
         for (i, (left, coordinate)) in left.iter().enumerate() {
-            match *left >= LONG {
+            match *left >= long {
                 true => sorted.push((*coordinate, *left, i as u32)),
                 false => short.push(i as u32),
             }
         }
         sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Self { sorted, short, left }
+        Self { near, long, sorted, short, left }
     }
 
-    /// Calls `visit` with each vector of these that spans with vector `i` a plane which the third one, of length one, may be as `near` as this, in no
-    /// order.
-    pub fn each_beside(&self, i: usize, near: f64, visit: impl FnMut(usize)) {
-        self.each_near(self.left[i], near, visit);
+    /// Calls `visit` with each vector of these that spans with vector `i` a plane which the third one may be that near, in no order.
+    pub fn each_beside(&self, i: usize, visit: impl FnMut(usize)) {
+        self.each_near(self.left[i], visit);
     }
 
-    fn each_near(&self, (left, coordinate): (f64, f64), near: f64, mut visit: impl FnMut(usize)) {
+    fn each_near(&self, (left, coordinate): (f64, f64), mut visit: impl FnMut(usize)) {
         self.short.iter().for_each(|&j| visit(j as usize));
-        if left < LONG {
+        if left < self.long {
             self.sorted.iter().for_each(|&(.., j)| visit(j as usize));
             return;
         }
         // The area between two directions is at most the third's distance from the plane over what is left of both.
-        let far = FARTHER * near / left;
-        let first = self.sorted.partition_point(|(at, ..)| *at < coordinate - far / LONG);
+        let far = FARTHER * self.near / left;
+        let first = self.sorted.partition_point(|(at, ..)| *at < coordinate - far / self.long);
         for &(at, other, j) in &self.sorted[first..] {
-            if at > coordinate + far / LONG {
+            if at > coordinate + far / self.long {
                 break;
             }
             if (at - coordinate).abs() * other <= far {
@@ -133,10 +139,14 @@ impl<const N: usize> Family<N> {
             (own > contained * contained).then(|| ((left / own).sqrt(), coordinate))
         };
         let (which, of_firsts): (Vec<usize>, Vec<(f64, f64)>) = firsts.iter().filter_map(|&i| Some((i, left(i)?))).unzip();
-        let of_firsts = Directions::sorted(of_firsts);
+        let of_firsts = Directions::sorted(of_firsts, near);
         for &second in seconds {
             if let Some(left) = left(second) {
-                of_firsts.each_near(left, near, |first| visit(which[first], second));
+                of_firsts.each_near(left, |first| {
+                    if which[first] != second {
+                        visit(which[first], second);
+                    }
+                });
             }
         }
     }
@@ -159,13 +169,14 @@ mod tests {
         fn every_pair_that_lies_in_one_plane_with_the_third_is_visited(
             vectors in proptest::collection::vec(proptest::array::uniform5(-1.0..1.0f64), 3..12),
             (a, b) in (0.1..2.0f64, -2.0..2.0f64),
+            near in proptest::sample::select(vec![1e-12, 1e-9, 1e-6]),
         ) {
             let units: Vec<(usize, [f64; 5])> = vectors.iter().map(|v| scaled(*v)).enumerate().collect();
             let third = scaled(std::array::from_fn::<f64, 5, _>(|i| a * units[0].1[i] + b * units[1].1[i]));
-            let directions = Directions::new(&third, &units);
+            let directions = Directions::new(&third, &units, near);
             let visited = |i: usize| {
                 let mut all = Vec::new();
-                directions.each_beside(i, 1e-9, |j| all.push(j));
+                directions.each_beside(i, |j| all.push(j));
                 all
             };
             prop_assert!(visited(0).contains(&1) && visited(1).contains(&0));

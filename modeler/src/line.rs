@@ -313,10 +313,10 @@ impl<const N: usize> Search<'_, N> {
         let data = scaled(data);
         let along: Vec<f64> = rest.iter().map(|(_, v)| dot(&data, v)).collect();
         self.tried = 0.5 * (rest.len() as f64).powi(2);
-        let directions = Directions::new(&data, rest);
+        let directions = Directions::new(&data, rest, near);
         let mut beside: Vec<usize> = Vec::new();
         for j in 1..rest.len() {
-            directions.each_beside(j, near, |i| beside.push(i));
+            directions.each_beside(j, |i| beside.push(i));
             // The simplest first.
             beside.sort_unstable();
             for i in beside.drain(..).take_while(|i| *i < j) {

@@ -454,10 +454,10 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
     let first = missing.iter().max_by(|a, b| length(a).total_cmp(&length(b)))?;
     let size = dot(first, first);
     let along: Vec<f64> = rest.iter().map(|(_, v)| dot(first, v)).collect();
-    let directions = Directions::new(&scaled(*first), rest);
+    let directions = Directions::new(&scaled(*first), rest, SPAN_TOLERANCE / size.sqrt());
     let mut beside: Vec<usize> = Vec::new();
     for j in 1..rest.len() {
-        directions.each_beside(j, SPAN_TOLERANCE / size.sqrt(), |i| beside.push(i));
+        directions.each_beside(j, |i| beside.push(i));
         beside.sort_unstable();
         for i in beside.drain(..).take_while(|i| *i < j) {
             let cosine = dot(&rest[i].1, &rest[j].1);

@@ -316,9 +316,9 @@ fn pairs<const N: usize>(
 ) {
     let square = dot(values, values);
     let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(values, unit)).collect();
-    let directions = Directions::new(&scaled(*values), factors);
+    let directions = Directions::new(&scaled(*values), factors, (limit / square).sqrt());
     for (j, (second, w)) in factors.iter().enumerate() {
-        directions.each_beside(j, (limit / square).sqrt(), |i| {
+        directions.each_beside(j, |i| {
             let (first, v) = &factors[i];
             let cosine = dot(v, w);
             let sine_squared = 1.0 - cosine * cosine;

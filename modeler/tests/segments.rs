@@ -50,7 +50,7 @@ fn grows(exponent: i32, log_exponent: i32) -> Growth {
 fn counts_that_two_functions_give_exactly_are_split_wherever_that_is() {
     let points: Vec<Vec<f64>> = (1..=12).map(|k| vec![f64::from(1 << k)]).collect();
     type Function = fn(f64) -> f64;
-    let cases: [(usize, Function, &str); 7] = [
+    let cases: [(usize, Function, &str); 8] = [
         (
             10,
             |p| if p <= 16.0 { 1000.0 * p } else { 100.0 * p + 20000.0 },
