@@ -10,6 +10,7 @@ use crate::axis::{Axis, MOST_VALUES, Vector, dot, orthonormal, product, scaled, 
 use crate::library::Shape;
 use crate::linear::{inverse_gram, least_squares, residual};
 use crate::separable::{Grid, fibers};
+use crate::wide::wide;
 
 /// So many factors a parameter has at most in the sums that are proposed for counts.
 pub(crate) const MOST_FACTORS: usize = 3;
@@ -184,27 +185,23 @@ fn combine(sums: &[Sum], inner: &[Sum], factor: (usize, usize)) -> Vec<Sum> {
 /// Sets of one to so many factors by how little of the lines they leave, each with its score.
 fn factor_sets(axis: &Axis, factors: usize, fibers: &Fibers) -> Vec<(f64, Vec<usize>)> {
     let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &fibers.rows))).collect();
-    let count = axis.size * fibers.columns.len();
-    let score = |left: f64, chosen: &[usize]| {
-        let freedom = (count * (axis.size - chosen.len())) as f64 / axis.size as f64;
-        let price: f64 = chosen.iter().map(|&k| COMPLEXITY * axis.candidates[k].price).sum();
-        count as f64 * (left / freedom + 1.0).ln() + price
-    };
+    let count = (axis.size * fibers.columns.len()) as f64;
+    let price = |k: usize| COMPLEXITY * axis.candidates[k].price;
+    let sets = Sets::new(&units, axis.size, (0..units.len()).map(|k| (-price(k) / count).exp()).collect());
     let mut all: Vec<(f64, Vec<usize>)> = Vec::new();
     for size in 1..=factors.min(axis.size.saturating_sub(2)) {
+        let freedom = (fibers.columns.len() * (axis.size - size)) as f64;
         let mut of_size: Vec<(f64, Vec<usize>)> = Vec::new();
-        each_set(&units, &fibers.compressed, size, &mut |estimate, chosen| {
-            let worst = if of_size.len() < FACTOR_SETS { f64::INFINITY } else { of_size[FACTOR_SETS - 1].0 };
-            if score(estimate, chosen) >= worst {
-                return;
-            }
+        sets.each(&fibers.compressed, size, freedom, &mut |chosen| {
             let basis = orthonormal(&chosen.iter().map(|&k| units[k]).collect::<Vec<_>>());
-            let exact = score(fibers.left(&basis), chosen);
-            if exact < worst {
-                let at = of_size.partition_point(|s| s.0 <= exact);
-                of_size.insert(at, (exact, chosen.to_vec()));
+            let prices: f64 = chosen.iter().map(|&k| price(k)).sum();
+            let score = count * (fibers.left(&basis) / freedom + 1.0).ln() + prices;
+            let at = of_size.partition_point(|s| s.0 <= score);
+            if at < FACTOR_SETS {
+                of_size.insert(at, (score, chosen.to_vec()));
                 of_size.truncate(FACTOR_SETS);
             }
+            of_size.get(FACTOR_SETS - 1).map_or(f64::INFINITY, |worst| (worst.0 / count).exp())
         });
         all.append(&mut of_size);
     }
@@ -212,36 +209,129 @@ fn factor_sets(axis: &Axis, factors: usize, fibers: &Fibers) -> Vec<(f64, Vec<us
     all
 }
 
-/// Calls `visit` with every set of so many candidates, ascending, and about what it leaves of the lines.
-fn each_set(units: &[Vector], lines: &[Vector], size: usize, visit: &mut dyn FnMut(f64, &[usize])) {
-    let mut chosen = Vec::with_capacity(size);
-    extend_set(units, (0..units.len()).collect(), lines.to_vec(), size, &mut chosen, visit);
+/// The sets of some vectors, of which those are looked at closely that may leave little.
+struct Sets<'a> {
+    units: &'a [Vector],
+    /// How many numbers of each are not padding.
+    size: usize,
+    /// The vectors' numbers, all first ones, then all second ones and so on.
+    by_row: Vec<f64>,
+    /// By vector: what it multiplies the limit by.
+    costs: Vec<f64>,
 }
 
-fn extend_set(
-    units: &[Vector],
-    indices: Vec<usize>,
-    lines: Vec<Vector>,
-    size: usize,
-    chosen: &mut Vec<usize>,
-    visit: &mut dyn FnMut(f64, &[usize]),
-) {
-    let total: f64 = lines.iter().map(|l| dot(l, l)).sum();
-    for (at, &k) in indices.iter().enumerate() {
-        if dot(&units[at], &units[at]) < 1e-12 {
-            continue;
+/// Vectors with a square length below this, of one, are contained in others.
+const CONTAINED: f64 = 1e-12;
+/// Share of what a smaller set leaves that arithmetic may take off.
+const ESTIMATED: f64 = 1e-9;
+
+/// A set that is being made.
+struct Begun {
+    chosen: Vec<usize>,
+    basis: Vec<Vector>,
+    cost: f64,
+}
+
+impl<'a> Sets<'a> {
+    fn new(units: &'a [Vector], size: usize, costs: Vec<f64>) -> Self {
+        let by_row = (0..size).flat_map(|i| units.iter().map(move |unit| unit[i])).collect();
+        Self { units, size, by_row, costs }
+    }
+
+    /// Calls `visit` with every set of so many vectors, ascending, whose span may leave so little of the `lines` that what is left over
+    /// `freedom`, plus one, is below the limit times the costs of the vectors. `visit` gives the limit from there on; there is none at first.
+    fn each(&self, lines: &[Vector], size: usize, freedom: f64, visit: &mut dyn FnMut(&[usize]) -> f64) {
+        let squares: Vec<f64> = self.units.iter().map(|unit| dot(unit, unit)).collect();
+        let mut begun = Begun { chosen: Vec::with_capacity(size), basis: Vec::with_capacity(size), cost: 1.0 };
+        let mut limit = f64::INFINITY;
+        self.extend(0, (lines, &squares), size, freedom, &mut begun, &mut limit, visit);
+    }
+
+    /// Adds so many vectors from number `first` on to a set that leaves `lines` of the lines and `squares` of the vectors' square lengths.
+    #[expect(clippy::too_many_arguments)]
+    fn extend(
+        &self,
+        first: usize,
+        (lines, squares): (&[Vector], &[f64]),
+        more: usize,
+        freedom: f64,
+        begun: &mut Begun,
+        limit: &mut f64,
+        visit: &mut dyn FnMut(&[usize]) -> f64,
+    ) {
+        let vectors = self.units.len();
+        if more == 1 {
+            let total: f64 = lines.iter().map(|line| dot(line, line)).sum();
+            let mut left = vec![0.0; vectors];
+            leave(&self.by_row, &self.products(lines), squares, total, &mut left);
+            for k in first..vectors {
+                let estimate = (left[k] - ESTIMATED * total).max(0.0);
+                if squares[k] >= CONTAINED && estimate / freedom + 1.0 < *limit * begun.cost * self.costs[k] {
+                    begun.chosen.push(k);
+                    *limit = visit(&begun.chosen);
+                    begun.chosen.pop();
+                }
+            }
+            return;
         }
-        let q = scaled(units[at]);
-        chosen.push(k);
-        if chosen.len() == size {
-            let gain: f64 = lines.iter().map(|l| dot(l, &q).powi(2)).sum();
-            visit((total - gain).max(0.0), chosen);
-        } else {
-            let rest: Vec<Vector> = lines.iter().map(|l| remove(l, &q)).collect();
-            let others: Vec<Vector> = units[at + 1..].iter().map(|u| remove(u, &q)).collect();
-            extend_set(&others, indices[at + 1..].to_vec(), rest, size, chosen, visit);
+        for k in first..vectors {
+            if squares[k] < CONTAINED {
+                continue;
+            }
+            let unit = scaled(without(self.units[k], &begun.basis));
+            let rest: Vec<Vector> = lines.iter().map(|line| remove(line, &unit)).collect();
+            let mut others = squares.to_vec();
+            take_off(&self.by_row, &unit[..self.size], &mut others);
+            let cost = begun.cost;
+            begun.cost *= self.costs[k];
+            begun.chosen.push(k);
+            begun.basis.push(unit);
+            self.extend(k + 1, (&rest, &others), more - 1, freedom, begun, limit, visit);
+            begun.basis.pop();
+            begun.chosen.pop();
+            begun.cost = cost;
         }
-        chosen.pop();
+    }
+
+    /// The sums over the lines of products of two of their numbers, row by row, those of different numbers twice.
+    fn products(&self, lines: &[Vector]) -> Vec<f64> {
+        let of = |i: usize, j: usize| lines.iter().map(|line| line[i] * line[j]).sum::<f64>();
+        let pairs = (0..self.size).flat_map(|i| (i..self.size).map(move |j| (i, j)));
+        pairs.map(|(i, j)| if i == j { of(i, i) } else { 2.0 * of(i, j) }).collect()
+    }
+}
+
+wide! {
+    /// What vectors, of which `squares` are the square lengths of what counts, leave of lines with these [`Sets::products`] and this total.
+    fn leave(by_row: &[f64], products: &[f64], squares: &[f64], total: f64, left: &mut [f64]) {
+        let vectors = left.len();
+        let mut products = products.iter();
+        for (i, row) in by_row.chunks_exact(vectors).enumerate() {
+            for (other, product) in by_row.chunks_exact(vectors).skip(i).zip(&mut products) {
+                for ((left, a), b) in left.iter_mut().zip(row).zip(other) {
+                    *left += product * a * b;
+                }
+            }
+        }
+        for (left, square) in left.iter_mut().zip(squares) {
+            *left = total - *left / square;
+        }
+    }
+}
+
+wide! {
+    /// Takes off the `squares` of vectors what `unit` has of them.
+    fn take_off(by_row: &[f64], unit: &[f64], squares: &mut [f64]) {
+        let vectors = squares.len();
+        let mut along = vec![0.0; vectors];
+        for (row, of_unit) in by_row.chunks_exact(vectors).zip(unit) {
+            for (along, of_row) in along.iter_mut().zip(row) {
+                *along += of_unit * of_row;
+            }
+        }
+        for (square, along) in squares.iter_mut().zip(&along) {
+            *square -= along * along;
+        }
     }
 }
 
@@ -284,34 +374,33 @@ fn lines(id: usize, axis: &Axis, values: &Values) -> Vec<Sum> {
     let data = product(&data, &weights);
     let columns: Vec<Vector> = axis.candidates.iter().map(|c| product(&c.values, &weights)).collect();
     let units: Vec<Vector> = columns.iter().map(|c| scaled(*c)).collect();
+    let count = size as f64;
+    let price = |k: usize| TERM + COMPLEXITY * axis.candidates[k].price;
     let score = |left: f64, chosen: &[usize]| {
-        let price: f64 = chosen.iter().map(|&k| TERM + COMPLEXITY * axis.candidates[k].price).sum();
-        size as f64 * (left / size as f64 + 1.0).ln() + price
+        count * (left / count + 1.0).ln() + chosen.iter().map(|&k| price(k)).sum::<f64>()
     };
     let mut all = vec![(score(dot(&data, &data), &[]), Vec::new())];
-    let mut offer = |estimate: f64, chosen: &[usize]| {
-        let worst = if all.len() < LINES { f64::INFINITY } else { all[LINES - 1].0 };
-        if score(estimate, chosen) >= worst {
-            return;
-        }
+    let mut offer = |chosen: &[usize]| {
         let selected: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k][..size].to_vec()).collect();
         let c = least_squares(&selected, &data[..size]);
         let left: f64 = residual(&selected, &data[..size], &c).iter().map(|r| r * r).sum();
-        let exact = score(left, chosen) + NEGATIVE * c.iter().filter(|c| **c < 0.0).count() as f64;
-        if exact < worst {
-            let at = all.partition_point(|s| s.0 <= exact);
-            all.insert(at, (exact, chosen.to_vec()));
+        let score = score(left, chosen) + NEGATIVE * c.iter().filter(|c| **c < 0.0).count() as f64;
+        let at = all.partition_point(|s| s.0 <= score);
+        if at < LINES {
+            all.insert(at, (score, chosen.to_vec()));
             all.truncate(LINES);
         }
+        all.get(LINES - 1).map_or(f64::INFINITY, |worst| (worst.0 / count).exp())
     };
-    each_set(&units, &[data], 1, &mut offer);
-    each_set(&units, &[data], 2, &mut offer);
+    let costs: Vec<f64> = (0..units.len()).map(|k| (-price(k) / count).exp()).collect();
+    let sets = Sets::new(&units, size, costs.clone());
+    sets.each(&[data], 1, count, &mut offer);
+    sets.each(&[data], 2, count, &mut offer);
     if size >= 5 {
         let constant = orthonormal(&[units[0]]);
         let others: Vec<Vector> = units[1..].iter().map(|u| without(*u, &constant)).collect();
-        each_set(&others, &[without(data, &constant)], 2, &mut |left, pair| {
-            offer(left, &[0, pair[0] + 1, pair[1] + 1])
-        });
+        let beside = Sets::new(&others, size, costs[1..].iter().map(|cost| cost * costs[0].sqrt()).collect());
+        beside.each(&[without(data, &constant)], 2, count, &mut |pair| offer(&[0, pair[0] + 1, pair[1] + 1]));
     }
     let products = |chosen: &[usize]| chosen.iter().map(|&k| if k == 0 { vec![] } else { vec![(id, k)] }).collect();
     all.iter().map(|(score, chosen)| Sum { score: *score, products: products(chosen) }).collect()
