@@ -101,7 +101,12 @@ impl<const N: usize> Outer<N> {
     pub fn new(third: &[f64; N], vector: &[f64; N]) -> Self {
         let rest = scaled(without(*vector, &[*third]));
         let cosine = dot(vector, third);
-        Self { vector: *vector, rest, coordinate: dot(&rest, &coordinate()), left: (1.0 - cosine * cosine).max(0.0).sqrt() }
+        Self {
+            vector: *vector,
+            rest,
+            coordinate: dot(&rest, &coordinate()),
+            left: (1.0 - cosine * cosine).max(0.0).sqrt(),
+        }
     }
 
     /// What it leaves of the third vector.
@@ -138,7 +143,8 @@ impl<const N: usize> Family<N> {
             let coordinate = (coordinate - along * outer.coordinate).abs() / left.sqrt().max(f64::MIN_POSITIVE);
             (own > contained * contained).then(|| ((left / own).sqrt(), coordinate))
         };
-        let (which, of_firsts): (Vec<usize>, Vec<(f64, f64)>) = firsts.iter().filter_map(|&i| Some((i, left(i)?))).unzip();
+        let (which, of_firsts): (Vec<usize>, Vec<(f64, f64)>) =
+            firsts.iter().filter_map(|&i| Some((i, left(i)?))).unzip();
         let of_firsts = Directions::sorted(of_firsts, near);
         for &second in seconds {
             if let Some(left) = left(second) {

@@ -376,9 +376,8 @@ fn lines(id: usize, axis: &Axis, values: &Values) -> Vec<Sum> {
     let units: Vec<Vector> = columns.iter().map(|c| scaled(*c)).collect();
     let count = size as f64;
     let price = |k: usize| TERM + COMPLEXITY * axis.candidates[k].price;
-    let score = |left: f64, chosen: &[usize]| {
-        count * (left / count + 1.0).ln() + chosen.iter().map(|&k| price(k)).sum::<f64>()
-    };
+    let score =
+        |left: f64, chosen: &[usize]| count * (left / count + 1.0).ln() + chosen.iter().map(|&k| price(k)).sum::<f64>();
     let mut all = vec![(score(dot(&data, &data), &[]), Vec::new())];
     let mut offer = |chosen: &[usize]| {
         let selected: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k][..size].to_vec()).collect();

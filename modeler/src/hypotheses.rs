@@ -346,7 +346,12 @@ impl<'a> Hypotheses<'a> {
 
     /// The sums without rounding that are near the values `y`, where the points are a full grid: see [`Grid::sums_near`].
     #[expect(clippy::type_complexity)]
-    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Option<Vec<(f64, (f64, Vec<(Shape, f64)>))>> {
+    pub fn sums_near(
+        &self,
+        y: &[f64],
+        deviation: f64,
+        is_relative: bool,
+    ) -> Option<Vec<(f64, (f64, Vec<(Shape, f64)>))>> {
         Some(self.grid()?.sums_near(y, deviation, is_relative))
     }
 

@@ -118,7 +118,11 @@ impl Grid {
             let of = |sum: Sum| (sum.left, assemble(axes, &sum.products, &sum.coefficients));
             subspace::sums(axes, y, &weights, deviation).into_iter().map(of).collect::<Vec<_>>()
         };
-        [&self.smooth, &self.falling].into_iter().map(|axes| with(axes)).find(|sums| !sums.is_empty()).unwrap_or_default()
+        [&self.smooth, &self.falling]
+            .into_iter()
+            .map(|axes| with(axes))
+            .find(|sums| !sums.is_empty())
+            .unwrap_or_default()
     }
 
     /// By parameter and value: weights whose products are about one over each of the values `y`.

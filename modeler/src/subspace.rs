@@ -96,7 +96,8 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
     let all: Vec<&Factors<N>> = factors.iter().collect();
     let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
     // Functions of few factors first: where all factors that lie in the span are looked at, only few lead to such functions.
-    let with = |most: usize| of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).collect::<Vec<Sum>>();
+    let with =
+        |most: usize| of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).collect::<Vec<Sum>>();
     let is_found = |sums: &Vec<Sum>| sums.iter().any(|sum| sum.left <= FOUND);
     let mut sums = (0..STEPS).map(with).find(is_found).unwrap_or_default();
     sums.sort_by(|a, b| (a.products.len(), a.price).partial_cmp(&(b.products.len(), b.price)).expect("finite prices"));
@@ -124,13 +125,11 @@ fn fitted<const N: usize>(factors: &[Factors<N>], products: Vec<Product>, data: 
     coefficients.iter_mut().zip(least_squares(&columns, &left)).for_each(|(c, more)| *c += more);
     let left = residual(&columns, data, &coefficients);
     let left = left.iter().map(|r| r * r).sum::<f64>() / (deviation * deviation * data.len() as f64);
-    let lengths = |product: &Product| {
-        factors.iter().enumerate().map(|(a, f)| f.lengths[chosen(product, a)]).product::<f64>()
-    };
+    let lengths =
+        |product: &Product| factors.iter().enumerate().map(|(a, f)| f.lengths[chosen(product, a)]).product::<f64>();
     coefficients.iter_mut().zip(&products).for_each(|(c, product)| *c /= lengths(product));
-    let of_product = |product: &Product| {
-        1.0 + product.iter().map(|&(a, k)| factors[a].axis.candidates[k].price).sum::<f64>()
-    };
+    let of_product =
+        |product: &Product| 1.0 + product.iter().map(|&(a, k)| factors[a].axis.candidates[k].price).sum::<f64>();
     let price = products.iter().map(of_product).sum();
     coefficients.iter().all(|c| c.is_finite() && *c != 0.0).then_some(Sum { products, coefficients, left, price })
 }
@@ -150,7 +149,12 @@ fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], (deviation, most
 }
 
 /// The same from the factors of this axis that lie in the span of the values along it.
-fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], (deviation, most): (f64, usize)) -> Vec<Vec<Product>> {
+fn along<const N: usize>(
+    axes: &[&Factors<N>],
+    first: usize,
+    data: &[f64],
+    (deviation, most): (f64, usize),
+) -> Vec<Vec<Product>> {
     let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
     let (of, size) = (axes[first], sizes[first]);
     let narrow = |column: Vector| -> [f64; N] { std::array::from_fn(|i| column[i]) };
@@ -174,15 +178,21 @@ fn along<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64], (devi
         for ((k, array), row) in chosen.iter().zip(&arrays).zip(basis.inverse()) {
             let of_part = deviation * row.iter().map(|v| v * v).sum::<f64>().sqrt();
             let inner = of_array(&rest, array, (of_part, most));
-            sums = sums.iter().flat_map(|sum: &Vec<Product>| inner.iter().filter_map(|more| {
-                let times = |product: &Product| {
-                    let mut with: Product = product.iter().copied().chain(of.alone(*k)).collect();
-                    with.sort_unstable();
-                    with
-                };
-                let longer: Vec<Product> = sum.iter().cloned().chain(more.iter().map(times)).collect();
-                (longer.len() <= MOST_SUMMANDS).then_some(longer)
-            })).take(MOST_SUMS).collect();
+            sums = sums
+                .iter()
+                .flat_map(|sum: &Vec<Product>| {
+                    inner.iter().filter_map(|more| {
+                        let times = |product: &Product| {
+                            let mut with: Product = product.iter().copied().chain(of.alone(*k)).collect();
+                            with.sort_unstable();
+                            with
+                        };
+                        let longer: Vec<Product> = sum.iter().cloned().chain(more.iter().map(times)).collect();
+                        (longer.len() <= MOST_SUMMANDS).then_some(longer)
+                    })
+                })
+                .take(MOST_SUMS)
+                .collect();
         }
         sums.iter_mut().for_each(|sum| sum.sort_unstable());
         all.extend(sums);
@@ -203,7 +213,8 @@ impl InSpan {
     fn subsets(&self) -> Vec<Vec<usize>> {
         let mut all: Vec<Vec<usize>> = vec![Vec::new()];
         for &k in &self.factors {
-            let with: Vec<Vec<usize>> = all.iter().filter(|s| s.len() < self.rank).map(|s| s.iter().copied().chain([k]).collect()).collect();
+            let with: Vec<Vec<usize>> =
+                all.iter().filter(|s| s.len() < self.rank).map(|s| s.iter().copied().chain([k]).collect()).collect();
             all.extend(with);
         }
         all.retain(|s| s.len() == self.rank);
@@ -225,7 +236,8 @@ fn in_span<const N: usize>(of: &Factors<N>, columns: &[[f64; N]], deviation: f64
     let column = |m: usize| -> [f64; N] { std::array::from_fn(|i| if i < size { vectors[(i, m)] } else { 0.0 }) };
     let span: Vec<[f64; N]> = (0..rank).map(column).collect();
     // By first-order perturbation each direction of the span is off by the deviation over its singular value.
-    let off: Vec<f64> = (0..rank).map(|m| (deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2)).collect();
+    let off: Vec<f64> =
+        (0..rank).map(|m| (deviation / values[m]).powi(2) + (ARITHMETIC * values[0] / values[m]).powi(2)).collect();
     let independent = (size - rank) as f64;
     let mut factors: Vec<(f64, usize)> = Vec::new();
     for (k, unit) in of.units.iter().enumerate() {
@@ -292,7 +304,13 @@ fn keep(near: &mut Vec<(f64, Vec<usize>)>, left: f64, chosen: impl Iterator<Item
 }
 
 /// Adds the factors that with those before leave no more than `limit`.
-fn singles<const N: usize>(values: &[f64; N], factors: &[(usize, [f64; N])], limit: f64, before: &[usize], near: &mut Vec<(f64, Vec<usize>)>) {
+fn singles<const N: usize>(
+    values: &[f64; N],
+    factors: &[(usize, [f64; N])],
+    limit: f64,
+    before: &[usize],
+    near: &mut Vec<(f64, Vec<usize>)>,
+) {
     let square = dot(values, values);
     for (k, unit) in factors {
         // Enough to reject nearly all; of the others the rest is taken itself, which the difference of squares would lose.

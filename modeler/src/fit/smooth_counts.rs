@@ -51,7 +51,10 @@ impl Fitter<'_> {
     pub(super) fn smooth_functions(&self, y: &[f64], sure: bool, hypotheses: &Hypotheses) -> Option<Vec<Found>> {
         let near = |deviation: f64, is_relative: bool| -> Option<Vec<Near>> {
             let sums = hypotheses.sums_near(y, deviation, is_relative)?.into_iter();
-            Some(sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY }).collect())
+            Some(
+                sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY })
+                    .collect(),
+            )
         };
         let step = common_step(y.iter().copied());
         // Whole numbers are told by all their digits.
@@ -100,7 +103,8 @@ impl Fitter<'_> {
         let extent = if fall { Extent::Proposed(&[]) } else { Extent::Usual };
         let candidates = shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched);
         let near = |of: &Candidate| {
-            let left = y.iter().zip(&of.fitted).map(|(v, fitted)| (v - fitted).powi(2)).sum::<f64>() / (n * of_rounding);
+            let left =
+                y.iter().zip(&of.fitted).map(|(v, fitted)| (v - fitted).powi(2)).sum::<f64>() / (n * of_rounding);
             let terms = of.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
             Near { constant: of.constant, terms, left, score: of.score }
         };
