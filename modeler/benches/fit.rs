@@ -2,7 +2,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use modeler::experiment::{Experiment, ExperimentBuilder, Metric};
-use modeler::{MethodChoice, Options, fit};
+use modeler::{ExponentSets, MethodChoice, Options, fit};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::hint::black_box;
 
 /// Series per experiment, so that building the shared hypotheses weighs as in use.
@@ -37,6 +38,25 @@ fn blocks(path: u32, p: f64, n: f64) -> f64 {
     f64::from(path + 1) + 3.0 * n.powf(power).floor() * p.log2() + 2.0 * p
 }
 
+/// A sum of up to three products over the sets of equation 2, the same for a path whenever it is asked for: of one factor of either parameter each,
+/// a quarter of which are one.
+fn products(path: u32, p: f64, n: f64) -> f64 {
+    let sets = ExponentSets::default();
+    let mut generator = StdRng::seed_from_u64(path.into());
+    let mut factor = |x: f64, middle: f64| {
+        let (exponent, log) = (generator.random_range(1..sets.exponents.len()), generator.random_range(0..3));
+        let power = f64::from(*sets.exponents[exponent].numer()) / f64::from(*sets.exponents[exponent].denom());
+        let of = |x: f64| x.powf(power) * x.log2().powi(log);
+        if generator.random_range(0..4) == 0 { 1.0 } else { of(x) / of(middle) }
+    };
+    let product = |size: f64| size * factor(p, 512.0) * factor(n, 24_000.0);
+    [7e5, 3e6, 2e7].map(product).iter().take(1 + path as usize % 3).sum::<f64>() + f64::from(path % 2) * 12_345.0
+}
+
+fn rounded_products(path: u32, p: f64, n: f64) -> f64 {
+    products(path, p, n).round()
+}
+
 /// Twenty per cent of noise that depends on the point and the path alone.
 fn seconds(path: u32, p: f64, n: f64) -> f64 {
     let hash = (f64::from(path) * 12.9898 + p * 78.233 + n * 37.719).sin() * 43_758.545;
@@ -63,8 +83,10 @@ fn times_alone(parameters: usize, paths: u32) -> Experiment {
 fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fit");
     group.throughput(Throughput::Elements(u64::from(PATHS))).sample_size(10);
-    let cases: [(&str, &[(&str, Value)]); 3] = [
+    let cases: [(&str, &[(&str, Value)]); 5] = [
         ("effort search", &[("basic_blocks", blocks)]),
+        ("effort search, sums of products", &[("basic_blocks", products)]),
+        ("effort search, rounded sums of products", &[("basic_blocks", rounded_products)]),
         ("shape searched in time", &[("time", seconds)]),
         ("effort and time", &[("basic_blocks", blocks), ("time", seconds)]),
     ];

@@ -20,6 +20,9 @@ const BY_CHANCE: f64 = 16.0;
 const ABOVE_NOISE: f64 = 1.2;
 /// Share of a unit vector that arithmetic leaves.
 const ARITHMETIC: f64 = 1e-15;
+/// How far singular values are computed, and for how long at most: some steps each are usual.
+const SVD_PRECISION: f64 = 5.0 * f64::EPSILON;
+const SVD_STEPS: usize = 1000;
 /// Share of squares that their differences lose.
 const LOST: f64 = 1e-14;
 /// How many factors of a parameter are looked at that lie in the span, and how many sums.
@@ -95,12 +98,17 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
     let data: Vec<f64> = y.iter().zip(over_grid(&of_axes)).map(|(y, w)| y * w).collect();
     let all: Vec<&Factors<N>> = factors.iter().collect();
     let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
+    if axes.len() > 1
+        && !(0..axes.len()).any(|first| in_span(all[first], &lines(&all, first, &data), deviation).is_some())
+    {
+        return Vec::new();
+    }
     // Functions of few factors first: where all factors that lie in the span are looked at, only few lead to such functions.
     let with =
         |most: usize| of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).collect::<Vec<Sum>>();
     let is_found = |sums: &Vec<Sum>| sums.iter().any(|sum| sum.left <= FOUND);
     let mut sums = (0..STEPS).map(with).find(is_found).unwrap_or_default();
-    sums.sort_by(|a, b| (a.products.len(), a.price).partial_cmp(&(b.products.len(), b.price)).expect("finite prices"));
+    sums.sort_by(|a, b| a.products.len().cmp(&b.products.len()).then(a.price.total_cmp(&b.price)));
     sums
 }
 
@@ -148,6 +156,13 @@ fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], (deviation, most
     all
 }
 
+/// The values along this axis, in the order of the points of the others.
+fn lines<const N: usize>(axes: &[&Factors<N>], first: usize, data: &[f64]) -> Vec<[f64; N]> {
+    let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
+    let narrow = |line: Vector| -> [f64; N] { std::array::from_fn(|i| line[i]) };
+    fibers(data, &sizes, first).into_iter().map(narrow).collect()
+}
+
 /// The same from the factors of this axis that lie in the span of the values along it.
 fn along<const N: usize>(
     axes: &[&Factors<N>],
@@ -155,10 +170,8 @@ fn along<const N: usize>(
     data: &[f64],
     (deviation, most): (f64, usize),
 ) -> Vec<Vec<Product>> {
-    let sizes: Vec<usize> = axes.iter().map(|f| f.size()).collect();
-    let (of, size) = (axes[first], sizes[first]);
-    let narrow = |column: Vector| -> [f64; N] { std::array::from_fn(|i| column[i]) };
-    let columns: Vec<[f64; N]> = fibers(data, &sizes, first).into_iter().map(narrow).collect();
+    let (of, size) = (axes[first], axes[first].size());
+    let columns = lines(axes, first, data);
     let Some(in_span) = in_span(of, &columns, deviation) else { return Vec::new() };
     let rest: Vec<&Factors<N>> = axes.iter().enumerate().filter(|(a, _)| *a != first).map(|(_, f)| *f).collect();
     let mut all: Vec<Vec<Product>> = Vec::new();
@@ -226,7 +239,7 @@ impl InSpan {
 fn in_span<const N: usize>(of: &Factors<N>, columns: &[[f64; N]], deviation: f64) -> Option<InSpan> {
     let size = of.size();
     let matrix = DMatrix::from_fn(size, columns.len(), |i, j| columns[j][i]);
-    let svd = matrix.svd(true, false);
+    let svd = matrix.try_svd(true, false, SVD_PRECISION, SVD_STEPS)?;
     let (vectors, values) = (svd.u?, svd.singular_values);
     let noise = deviation * ((size as f64).sqrt() + (columns.len() as f64).sqrt());
     let rank = values.iter().filter(|v| **v > ABOVE_NOISE * noise).count();
@@ -354,5 +367,82 @@ fn pairs<const N: usize>(
                 }
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::Rounding;
+    use crate::options::ExponentSets;
+
+    const P: [f64; 5] = [128.0, 256.0, 512.0, 1024.0, 2048.0];
+    const N: [f64; 5] = [8000.0, 16_000.0, 24_000.0, 32_000.0, 40_000.0];
+
+    fn axes() -> Vec<Axis> {
+        let points: Vec<[f64; 2]> = P.iter().flat_map(|&p| N.map(|n| [p, n])).collect();
+        let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+        (0..2).map(|l| Axis::new(&points, l, &ExponentSets::default(), Rounding::None).unwrap()).collect()
+    }
+
+    fn values(of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+        P.iter().flat_map(|&p| N.map(|n| of(p, n))).collect()
+    }
+
+    /// By product: exponents and logarithms' exponents of p and n, with the coefficient.
+    fn shown(axes: &[Axis], sum: &Sum) -> Vec<(String, f64)> {
+        let of = |product: &Product| {
+            let factor = |&(a, k): &(usize, usize)| {
+                let factor = axes[a].candidates[k].factor.unwrap();
+                format!("{}^{}l{}", ["p", "n"][a], factor.exponent, factor.log_exponent)
+            };
+            product.iter().map(factor).collect::<Vec<_>>().join(" ")
+        };
+        sum.products.iter().map(of).zip(sum.coefficients.iter().copied()).collect()
+    }
+
+    #[test]
+    fn products_and_coefficients_of_rounded_sums_are_found() {
+        let axes = axes();
+        let of = |p: f64, n: f64| 41.5 * p.sqrt() * n + 0.003 * p * n.powf(1.5) + 700.0 * p.log2() * n.sqrt();
+        let sums = sums(&axes, &values(|p, n| of(p, n).round()), &[[1.0; MOST_VALUES]; 2], 1.0 / 12_f64.sqrt());
+        let found = shown(&axes, &sums[0]);
+        let wanted = [("p^0l1 n^1/2l0", 700.0), ("p^1/2l0 n^1l0", 41.5), ("p^1l0 n^3/2l0", 0.003)];
+        assert_eq!(found.len(), 3);
+        for (product, c) in wanted {
+            let (_, coefficient) = found.iter().find(|(name, _)| name == product).expect(product);
+            assert!((coefficient / c - 1.0).abs() < 1e-5, "{product}: {coefficient}");
+        }
+        // Rounding is uniform.
+        assert!((0.5..1.5).contains(&sums[0].left), "{}", sums[0].left);
+    }
+
+    #[test]
+    fn factors_that_share_a_product_with_one_of_the_other_parameter_are_found() {
+        let axes = axes();
+        let y = values(|p, n| 12.0 + 3.0 * n + 5.0 * p.sqrt() * n + 2.0 * p);
+        let sums = sums(&axes, &y, &[[1.0; MOST_VALUES]; 2], 1e-12 * y[24]);
+        assert_eq!(shown(&axes, &sums[0]).len(), 4);
+        assert!(shown(&axes, &sums[0]).iter().any(|(name, c)| name == "p^1/2l0 n^1l0" && (c - 5.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn values_of_no_few_products_and_noise_give_none() {
+        let axes = axes();
+        let (ones, deviation) = ([[1.0; MOST_VALUES]; 2], 1.0 / 12_f64.sqrt());
+        let mut state = 1_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1_u64 << 31) as f64
+        };
+        for _ in 0..100 {
+            let y: Vec<f64> =
+                values(|p, n| p.sqrt() * n).iter().map(|v| (v * (1.0 + 0.01 * noise())).round()).collect();
+            assert!(sums(&axes, &y, &ones, deviation).is_empty());
+        }
+        // Nests of rounded bounds are off their products by more than the rounding of one number.
+        let y = values(|p, n| 3.0 * (0.37 * p.sqrt()).round() * (1.7 * n.powf(0.75)).round());
+        assert!(sums(&axes, &y, &ones, deviation).iter().all(|sum| sum.left > 1.5));
+        assert!(sums(&axes, &vec![0.0; 25], &ones, deviation).is_empty());
     }
 }

@@ -4,6 +4,7 @@
 mod bounds;
 mod counts;
 mod one_rank;
+mod sums;
 mod times;
 
 use modeler::experiment::{ExperimentBuilder, Metric};
