@@ -49,7 +49,7 @@ impl Directions {
                 false => short.push(i as u32),
             }
         }
-        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
         Self { near, long, sorted, short, left }
     }
 

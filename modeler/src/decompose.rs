@@ -222,8 +222,8 @@ struct Sets<'a> {
 
 /// Vectors with a square length below this, of one, are contained in others.
 const CONTAINED: f64 = 1e-12;
-/// Share of what a smaller set leaves that arithmetic may take off.
-const ESTIMATED: f64 = 1e-9;
+/// Share of what a smaller set leaves that arithmetic takes off, of vectors of which nothing is in that set; more where much is.
+const ESTIMATED: f64 = 1e-14;
 
 /// A set that is being made.
 struct Begun {
@@ -265,7 +265,7 @@ impl<'a> Sets<'a> {
             let mut left = vec![0.0; vectors];
             leave(&self.by_row, &self.products(lines), squares, total, &mut left);
             for k in first..vectors {
-                let estimate = (left[k] - ESTIMATED * total).max(0.0);
+                let estimate = (left[k] - ESTIMATED / squares[k] * total).max(0.0);
                 if squares[k] >= CONTAINED && estimate / freedom + 1.0 < *limit * begun.cost * self.costs[k] {
                     begun.chosen.push(k);
                     *limit = visit(&begun.chosen);
@@ -398,6 +398,7 @@ fn lines(id: usize, axis: &Axis, values: &Values) -> Vec<Sum> {
     if size >= 5 {
         let constant = orthonormal(&[units[0]]);
         let others: Vec<Vector> = units[1..].iter().map(|u| without(*u, &constant)).collect();
+        // Both of a pair bear half of what the constant costs.
         let beside = Sets::new(&others, size, costs[1..].iter().map(|cost| cost * costs[0].sqrt()).collect());
         beside.each(&[without(data, &constant)], 2, count, &mut |pair| offer(&[0, pair[0] + 1, pair[1] + 1]));
     }

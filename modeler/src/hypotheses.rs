@@ -320,6 +320,11 @@ impl<'a> Hypotheses<'a> {
         (0..self.points.first().map_or(0, |x| x.len())).filter(|l| !self.varying.contains(l))
     }
 
+    /// The parameters that vary.
+    pub fn parameters(&self) -> &[usize] {
+        &self.varying
+    }
+
     /// How many parameters vary.
     pub fn varying(&self) -> usize {
         self.varying.len()
@@ -342,6 +347,11 @@ impl<'a> Hypotheses<'a> {
     /// The function that gives the count `y` exactly, where the points are a full grid.
     pub fn exact_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         self.grid()?.function(y)
+    }
+
+    /// The same with short sums along lines alone, which takes a fraction of the time.
+    pub fn exact_function_of_few(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.grid()?.function_of_few(y, line::MOST_EFFORT - 1)
     }
 
     /// The sums without rounding that are near the values `y`, where the points are a full grid: see [`Grid::sums_near`].
@@ -565,7 +575,7 @@ impl<'a> Hypotheses<'a> {
     }
 
     /// Groups of at least three points that differ in the varying parameter of this `bit` alone, each ascending in it.
-    fn lines(&self, bit: usize) -> &[Vec<usize>] {
+    pub fn lines(&self, bit: usize) -> &[Vec<usize>] {
         self.lines[bit].get_or_init(|| {
             let l = self.varying[bit];
             roughness::lines(&self.points, l).into_iter().filter(|line| line.len() >= 3).collect()

@@ -12,8 +12,8 @@ use crate::linear::{least_squares, residual};
 const EXACT: f64 = 1e-8;
 /// The same of one with whole coefficients.
 const WHOLE: f64 = 1e-13;
-/// Such sums are looked for a little farther: arithmetic leaves something of what is nearly all taken out.
-const FARTHER: f64 = 10.0;
+/// Directions of what is nearly all taken out are told no better: of candidates [`INDEPENDENT`] of the constant so much is arithmetic.
+const TOLD: f64 = 1e-10;
 /// Candidates of the longest sum.
 const LONGEST: usize = 4;
 /// Square of what three candidates and the constant may leave before the sum is looked at closely.
@@ -342,7 +342,7 @@ impl<const N: usize> Search<'_, N> {
         let data = without(self.data, &constant);
         // Fewer values than these tell none of other coefficients.
         let off = if self.axis.size < LONGEST + 2 { WHOLE } else { EXACT };
-        let near = self.near(&data, FARTHER * off);
+        let near = self.near(&data, off).max(TOLD);
         let data = scaled(data);
         let nested = self.remaining(&constant);
         let counted: Vec<usize> = (0..nested.len()).filter(|&at| self.is_counted(nested[at].0)).collect();

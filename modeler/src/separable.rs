@@ -78,29 +78,40 @@ impl Grid {
     /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins, but where whole powers give `y` without
     /// any: `20 + y` at 10, 20, 30, 40 and 50 is also ten times the rounded root.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        let with = |by_rounding: &[Vec<Axis>], most: usize| {
-            (0..=most).find_map(|effort| {
-                let found: Vec<Exact> = by_rounding.iter().filter_map(|axes| exact(axes, y, effort)).collect();
-                let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.smooth, y, effort));
-                if let Some(plain) = (!found.is_empty()).then(plain).flatten().filter(|f| is_plain(f, y.len())) {
-                    return Some(plain.2);
-                }
-                found
-                    .into_iter()
-                    .min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal))
-                    .map(|f| f.2)
-            })
+        let found = self.function_of_few(y, line::MOST_EFFORT);
+        found.or_else(|| self.function_with_multiples(y))
+    }
+
+    /// The same with sums along lines that [`line::explain`] finds with so much effort.
+    pub fn function_of_few(&self, y: &[f64], effort: usize) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.with(&self.by_rounding, y, effort)
+    }
+
+    /// The same with bounds of unknown scale.
+    fn function_with_multiples(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        let bound = |position: usize| multiples::bound(&self.smooth[position], &fibers(y, &self.sizes, position));
+        let bounds: Vec<Option<Candidate>> = (0..self.sizes.len()).map(bound).collect();
+        let with_bounds = |axes: &Vec<Axis>| -> Vec<Axis> {
+            axes.iter().zip(&bounds).map(|(axis, bound)| axis.with(bound.as_slice())).collect()
         };
-        with(&self.by_rounding, line::MOST_EFFORT).or_else(|| {
-            let bound = |position: usize| multiples::bound(&self.smooth[position], &fibers(y, &self.sizes, position));
-            let bounds: Vec<Option<Candidate>> = (0..self.sizes.len()).map(bound).collect();
-            let with_bounds = |axes: &Vec<Axis>| -> Vec<Axis> {
-                axes.iter().zip(&bounds).map(|(axis, bound)| axis.with(bound.as_slice())).collect()
-            };
-            let is_any = bounds.iter().any(Option::is_some);
-            is_any
-                .then(|| self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>())
-                .and_then(|axes| with(&axes, EFFORT_WITH_MULTIPLES))
+        let is_any = bounds.iter().any(Option::is_some);
+        is_any
+            .then(|| self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>())
+            .and_then(|axes| self.with(&axes, y, EFFORT_WITH_MULTIPLES))
+    }
+
+    /// The function with one of these ways of rounding, the least effort first.
+    fn with(&self, by_rounding: &[Vec<Axis>], y: &[f64], most: usize) -> Option<(f64, Vec<(Shape, f64)>)> {
+        (0..=most).find_map(|effort| {
+            let found: Vec<Exact> = by_rounding.iter().filter_map(|axes| exact(axes, y, effort)).collect();
+            let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.smooth, y, effort));
+            if let Some(plain) = (!found.is_empty()).then(plain).flatten().filter(|f| is_plain(f, y.len())) {
+                return Some(plain.2);
+            }
+            found
+                .into_iter()
+                .min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal))
+                .map(|f| f.2)
         })
     }
 
@@ -348,11 +359,11 @@ fn snap(values: &mut [f64]) {
 /// The smallest set of candidates found that spans the columns, ascending.
 fn factors(axis: &Axis, columns: &[Vector], effort: usize) -> Option<Vec<usize>> {
     let weights = weights(columns);
-    let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
     let span = column_span(columns, &weights, axis.size);
     if span.len() >= axis.size || span.len() > MOST_FACTORS {
         return None;
     }
+    let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let mut basis: Vec<Vector> = Vec::new();
     for (k, unit) in units.iter().enumerate() {

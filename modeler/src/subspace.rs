@@ -27,6 +27,8 @@ const SVD_STEPS: usize = 1000;
 const LOST: f64 = 1e-14;
 /// How many factors of a parameter are looked at that lie in the span, and how many sums.
 const MOST_IN_SPAN: usize = 8;
+/// How many sets of them are looked at where two other parameters and more follow, each of which has such sets again.
+const MOST_SUBSETS: usize = 10;
 const MOST_SUMS: usize = 24;
 /// Sums that leave a mean square of no more than so many squared deviations end the search.
 const FOUND: f64 = 4.0;
@@ -96,6 +98,10 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
         axes.iter().enumerate().map(|(a, axis)| Factors::new(axis, a, &weights[a])).collect();
     let of_axes: Vec<&[f64]> = axes.iter().zip(weights).map(|(axis, of)| &of[..axis.size]).collect();
     let data: Vec<f64> = y.iter().zip(over_grid(&of_axes)).map(|(y, w)| y * w).collect();
+    // Weights of the smallest and the largest numbers there are have no product.
+    if data.iter().any(|v| !v.is_finite()) || data.iter().all(|v| *v == 0.0) {
+        return Vec::new();
+    }
     let all: Vec<&Factors<N>> = factors.iter().collect();
     let fitted = |products: Vec<Product>| fitted(&factors, products, &data, deviation);
     if axes.len() > 1
@@ -104,10 +110,17 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
         return Vec::new();
     }
     // Functions of few factors first: where all factors that lie in the span are looked at, only few lead to such functions.
-    let with =
-        |most: usize| of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).collect::<Vec<Sum>>();
-    let is_found = |sums: &Vec<Sum>| sums.iter().any(|sum| sum.left <= FOUND);
-    let mut sums = (0..STEPS).map(with).find(is_found).unwrap_or_default();
+    let is_near = |sum: &Sum| sum.left <= FOUND;
+    let with = |most: usize| -> Vec<Sum> {
+        of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).filter(is_near).collect()
+    };
+    let distinct = |mut sums: Vec<Sum>| {
+        let products: Vec<Vec<Product>> = sums.iter().map(|sum| sum.products.clone()).collect();
+        let mut at = 0..products.len();
+        sums.retain(|sum| at.next().is_none_or(|i| !products[..i].contains(&sum.products)));
+        sums
+    };
+    let mut sums = (0..STEPS).map(with).map(distinct).find(|sums| !sums.is_empty()).unwrap_or_default();
     sums.sort_by(|a, b| a.products.len().cmp(&b.products.len()).then(a.price.total_cmp(&b.price)));
     sums
 }
@@ -147,13 +160,14 @@ fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], (deviation, most
     if let [only] = axes {
         return of_line(only, data, (deviation, most));
     }
-    let mut all: Vec<Vec<Product>> = Vec::new();
-    for products in (0..axes.len()).flat_map(|first| along(axes, first, data, (deviation, most))) {
-        if all.len() < MOST_SUMS && !all.contains(&products) {
-            all.push(products);
-        }
+    let with = |first: usize| along(axes, first, data, (deviation, most));
+    if axes.len() == 2 {
+        let mut all = with(0);
+        all.extend(with(1));
+        return all;
     }
-    all
+    // Where one parameter's factors are told by the span, the others' are what multiplies them.
+    (0..axes.len()).map(with).find(|all| !all.is_empty()).unwrap_or_default()
 }
 
 /// The values along this axis, in the order of the points of the others.
@@ -173,10 +187,15 @@ fn along<const N: usize>(
     let (of, size) = (axes[first], axes[first].size());
     let columns = lines(axes, first, data);
     let Some(in_span) = in_span(of, &columns, deviation) else { return Vec::new() };
+    let subsets = in_span.subsets();
+    // Where the deviation leaves room for many, the span does not tell them.
+    if axes.len() > 2 && subsets.len() > MOST_SUBSETS {
+        return Vec::new();
+    }
     let rest: Vec<&Factors<N>> = axes.iter().enumerate().filter(|(a, _)| *a != first).map(|(_, f)| *f).collect();
     let mut all: Vec<Vec<Product>> = Vec::new();
     let mut basis = Orthonormal::default();
-    for chosen in in_span.subsets() {
+    for chosen in subsets {
         basis.clear(size);
         if !chosen.iter().all(|&k| basis.push(&of.units[k][..size])) {
             continue;
@@ -206,9 +225,16 @@ fn along<const N: usize>(
                 })
                 .take(MOST_SUMS)
                 .collect();
+            if sums.is_empty() {
+                break;
+            }
         }
-        sums.iter_mut().for_each(|sum| sum.sort_unstable());
-        all.extend(sums);
+        for mut sum in sums {
+            sum.sort_unstable();
+            if all.len() < MOST_SUMS && !all.contains(&sum) {
+                all.push(sum);
+            }
+        }
     }
     all
 }

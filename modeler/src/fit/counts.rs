@@ -1,5 +1,6 @@
 //! The functions behind counts, and the models of counts that have one, have two, or have none.
 
+use super::smooth_counts::{rounded_factor, rounded_sums, smooth_function};
 use super::{Fitter, first_value};
 use crate::build::{Pooled, constant_model, count_model, deviation};
 use crate::data::Data;
@@ -294,18 +295,24 @@ impl<'a> Fitter<'a> {
         if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
             return vec![found];
         }
-        if let Some(found) = self.smooth_functions(y, false, hypotheses) {
+        if let Some(found) = smooth_function(y, hypotheses) {
+            return vec![found];
+        }
+        if hypotheses.varying() > 1
+            && let Some(found) = rounded_sums(y, false, hypotheses)
+        {
             return found;
         }
         if let Some(found) = self.rounded_functions(y, false, hypotheses, workspace) {
             return found;
         }
+        if let Some(found) = rounded_factor(y, hypotheses) {
+            return found;
+        }
         if let Some(found) = exact_function(y, hypotheses) {
             return vec![found];
         }
-        if hypotheses.varying() == 1
-            && let Some(found) = self.smooth_functions(y, true, hypotheses)
-        {
+        if let Some(found) = rounded_sums(y, true, hypotheses) {
             return found;
         }
         if let Some(found) = self.rounded_functions(y, true, hypotheses, workspace) {

@@ -22,10 +22,15 @@ const ROUNDED: std::ops::RangeInclusive<f64> = 1e-3..=1.5;
 const AS_GOOD: f64 = 6.0;
 /// Shares of values that arithmetic leaves: of its own, and of numbers of twelve digits.
 const ARITHMETIC: [f64; 2] = [1e-15, 1e-12];
-/// Factors of one parameter, about.
+/// Factors of one parameter, about: 57 rising ones and as many falling ones, of which some are alike.
 const FACTORS: f64 = 100.0;
-/// By so many nats values must be less likely by chance than there are functions.
+/// By so many nats values must be less likely by chance than there are functions: as in [`crate::line`], since what rounding of bounds adds to a
+/// simple function takes about as many to tell.
 const CERTAINTY: f64 = 25.0;
+/// The same where no rounding of bounds gives the counts exactly.
+const BESIDE_EXACT: f64 = 12.0;
+/// How many times as large as the smallest the largest value of a parameter is where a factor is not like a sum.
+const WIDE: f64 = 4.0;
 /// What a function leaves of those, as a mean square.
 const OF_ARITHMETIC: f64 = 4.0;
 
@@ -44,49 +49,59 @@ impl Near {
     }
 }
 
-impl Fitter<'_> {
-    /// The functions of the counts `y` on a full grid of several parameters, best first, of which the first is smooth and gives all of them: as they
-    /// are, or when its value is rounded; and no other does. Sums of several functions of one parameter are rounded only if that is `sure`:
-    /// the few values of one with rounded bounds may be near some.
-    pub(super) fn smooth_functions(&self, y: &[f64], sure: bool, hypotheses: &Hypotheses) -> Option<Vec<Found>> {
-        let near = |deviation: f64, is_relative: bool| -> Option<Vec<Near>> {
-            let sums = hypotheses.sums_near(y, deviation, is_relative)?.into_iter();
-            Some(
-                sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY })
-                    .collect(),
-            )
-        };
-        let step = common_step(y.iter().copied());
-        // Whole numbers are told by all their digits.
-        let shares = if step > 0.0 { &ARITHMETIC[..1] } else { &ARITHMETIC };
-        for &share in shares {
-            let of_arithmetic = share * y.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-            let is_it = |sum: &Near| sum.left <= OF_ARITHMETIC && is_told(y, step.max(of_arithmetic), sum, hypotheses);
-            if let Some(sum) = near(share, true)?.into_iter().find(is_it) {
-                let mut found = effort::exact_count(sum.constant, sum.terms);
-                found.residual = found.differs_by(&hypotheses.points, y);
-                return Some(vec![found]);
-            }
-        }
-        // What is rounded as a whole are multiples of the step. Few values are multiples of a larger one by chance.
-        let unit = common_step(std::iter::once(0.0).chain(y.iter().copied()));
-        let is_of_one = hypotheses.varying() == 1;
-        let unit = if is_of_one { unit.min(1.0) } else { unit };
-        if unit == 0.0 || y.iter().any(|v| *v > LARGEST) {
-            return None;
-        }
-        // Costs add.
-        let adds = |sum: &Near| sum.constant >= 0.0 && sum.terms.iter().all(|(_, c)| *c > 0.0);
-        let sums: Vec<Near> = near(unit / 12_f64.sqrt(), false)?.into_iter().filter(adds).collect();
-        let is_it = |sum: &Near| is_told(y, unit, sum, hypotheses) && (sure || !is_of_one || sum.terms.len() <= 1);
-        if !sums.first().is_some_and(is_it) {
-            return None;
-        }
-        rounded(sums, unit, y, &hypotheses.points)
-    }
+/// The sums that are near the counts on a full grid, to this deviation.
+fn near(y: &[f64], deviation: f64, is_relative: bool, hypotheses: &Hypotheses) -> Vec<Near> {
+    let sums = hypotheses.sums_near(y, deviation, is_relative).unwrap_or_default().into_iter();
+    sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY }).collect()
+}
 
-    /// The same of functions with their whole value rounded, where the points are no full grid. Those
-    /// that `fall` along parameters along which the counts rise may be among them if that is asked for, which takes longer.
+/// The smooth function that gives the counts `y` on a full grid exactly, where they tell it from all others.
+pub(super) fn smooth_function(y: &[f64], hypotheses: &Hypotheses) -> Option<Found> {
+    // Whole numbers are told by all their digits.
+    let is_whole = common_step(y.iter().copied()) > 0.0;
+    let shares = if is_whole { &ARITHMETIC[..1] } else { &ARITHMETIC };
+    let largest = y.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+    shares.iter().find_map(|share| {
+        let step = |line: &mut dyn Iterator<Item = f64>| common_step(line).max(share * largest);
+        let is_it = |sum: &Near| sum.left <= OF_ARITHMETIC && is_told(y, (&step, CERTAINTY), sum, hypotheses);
+        let sum = near(y, *share, true, hypotheses).into_iter().find(is_it)?;
+        let mut found = effort::exact_count(sum.constant, sum.terms);
+        found.residual = found.differs_by(&hypotheses.points, y);
+        Some(found)
+    })
+}
+
+/// The constant and one factor of the counts `y` of one parameter that give all of them when that is rounded, where no short sum of rounded
+/// bounds gives them exactly and the values are so far apart that a factor is not like the sum of two.
+pub(super) fn rounded_factor(y: &[f64], hypotheses: &Hypotheses) -> Option<Vec<Found>> {
+    let [parameter] = hypotheses.parameters()[..] else { return None };
+    let values = || hypotheses.points.iter().map(|x| x[parameter]);
+    let is_wide = values().fold(0.0, f64::max) >= WIDE * values().fold(f64::INFINITY, f64::min);
+    let found = is_wide.then(|| rounded_sums(y, false, hypotheses))??;
+    (found[0].terms.len() == 1 && hypotheses.exact_function_of_few(y).is_none()).then_some(found)
+}
+
+/// The functions of the counts `y` on a full grid, best first, of which the first gives all of them when its value is rounded, and no other one
+/// does. Counts with rounded bounds may be near some: `is_exact_ruled_out` tells that no such function gives them exactly.
+pub(super) fn rounded_sums(y: &[f64], is_exact_ruled_out: bool, hypotheses: &Hypotheses) -> Option<Vec<Found>> {
+    // What is rounded as a whole are multiples of the step. Few values are multiples of a larger one by chance.
+    let unit = common_step(std::iter::once(0.0).chain(y.iter().copied()));
+    let unit = if hypotheses.varying() == 1 { unit.min(1.0) } else { unit };
+    if unit == 0.0 || y.iter().any(|v| *v > LARGEST) {
+        return None;
+    }
+    // Costs add.
+    let adds = |sum: &Near| sum.constant >= 0.0 && sum.terms.iter().all(|(_, c)| *c > 0.0);
+    let sums: Vec<Near> = near(y, unit / 12_f64.sqrt(), false, hypotheses).into_iter().filter(adds).collect();
+    let certainty = if is_exact_ruled_out { BESIDE_EXACT } else { CERTAINTY };
+    let step = |_: &mut dyn Iterator<Item = f64>| unit;
+    let is_told = |sum: &Near| is_told(y, (&step, certainty), sum, hypotheses);
+    if sums.first().is_some_and(is_told) { rounded(sums, unit, y, &hypotheses.points) } else { None }
+}
+
+impl Fitter<'_> {
+    /// The functions of the counts `y`, best first, of which the first gives all of them when its value is rounded and no other does: of two products
+    /// at most, at points of any layout. Those that `fall` along parameters along which the counts rise may be among them if that is asked for, which takes longer.
     pub(super) fn rounded_functions(
         &self,
         y: &[f64],
@@ -116,12 +131,32 @@ impl Fitter<'_> {
     }
 }
 
-/// Whether the counts, which change by such steps, tell the function from all others: they are less likely by chance than there are functions.
-fn is_told(y: &[f64], step: f64, of: &Near, hypotheses: &Hypotheses) -> bool {
-    let (least, most) = y.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(*v), most.max(*v)));
-    let conditions = y.len() as f64 - of.coefficients() as f64;
-    let tried = of.terms.len() as f64 * hypotheses.varying() as f64 * FACTORS.ln();
-    least > 0.0 && conditions * ((most - least) / step).max(1.0).ln() >= tried + CERTAINTY
+/// Whether the counts tell the function from all others: along every parameter they leave more to agree than there are ways to choose its factors.
+/// `step` gives the step in which counts of a line change, `certainty` by how
+/// many nats they must be less likely than ways.
+fn is_told(
+    y: &[f64],
+    (step, certainty): (&dyn Fn(&mut dyn Iterator<Item = f64>) -> f64, f64),
+    of: &Near,
+    hypotheses: &Hypotheses,
+) -> bool {
+    let is_told_along = |(bit, &parameter): (usize, &usize)| {
+        let beside = |shape: &Shape| -> Shape { shape.iter().filter(|f| f.parameter != parameter).copied().collect() };
+        let others: Vec<Shape> = of.terms.iter().map(|(shape, _)| beside(shape)).collect();
+        let constant = |other: &Shape| usize::from(of.constant != 0.0 && other.is_empty());
+        let factors = |other: &Shape| others.iter().filter(|o| *o == other).count() + constant(other);
+        let factors = others.iter().map(factors).max().unwrap_or(1);
+        let span = |line: &Vec<usize>| {
+            let values = || line.iter().map(|&i| y[i]);
+            let (least, most) = values().fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(v), m.max(v)));
+            ((most - least) / step(&mut values())).max(1.0).ln()
+        };
+        let lines = hypotheses.lines(bit);
+        let size = lines.iter().map(Vec::len).max().unwrap_or(0);
+        let span = lines.iter().map(span).fold(0.0, f64::max);
+        size.saturating_sub(factors) as f64 * span >= factors as f64 * FACTORS.ln() + certainty
+    };
+    y.iter().all(|v| *v > 0.0) && hypotheses.parameters().iter().enumerate().all(is_told_along)
 }
 
 /// How many more values than coefficients tell functions, where so large a step tells values; `None` where none do.
