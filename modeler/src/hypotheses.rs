@@ -10,7 +10,7 @@ use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
 use crate::plain_sums::PlainSums;
 use crate::roughness::{self, Lines};
 use crate::screen::{Axis, Heads, Screen};
-use crate::separable::Grid;
+use crate::separable::{Grid, Near};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -355,13 +355,7 @@ impl<'a> Hypotheses<'a> {
     }
 
     /// The sums without rounding that are near the values `y`, where the points are a full grid: see [`Grid::sums_near`].
-    #[expect(clippy::type_complexity)]
-    pub fn sums_near(
-        &self,
-        y: &[f64],
-        deviation: f64,
-        is_relative: bool,
-    ) -> Option<Vec<(f64, (f64, Vec<(Shape, f64)>))>> {
+    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Option<Vec<Near>> {
         Some(self.grid()?.sums_near(y, deviation, is_relative))
     }
 

@@ -47,6 +47,24 @@ pub(crate) struct Grid {
 /// A product of candidates, at most one of each axis, as pairs of axis and candidate; the constant ones are left out.
 pub(crate) type Product = Vec<(usize, usize)>;
 
+/// A sum of terms that is near counts, with what it leaves.
+#[derive(Debug)]
+pub(crate) struct Near {
+    pub constant: f64,
+    pub terms: Vec<(Shape, f64)>,
+    /// As a mean square in that of what is expected.
+    pub left: f64,
+    /// The criterion of the search; smaller is better.
+    pub score: f64,
+}
+
+impl Near {
+    /// How many summands there are.
+    pub fn coefficients(&self) -> usize {
+        self.terms.len() + usize::from(self.constant != 0.0)
+    }
+}
+
 /// A sum of products and how complicated it is.
 struct Solution {
     products: Vec<Product>,
@@ -121,13 +139,16 @@ impl Grid {
         [&self.smooth, &self.falling].into_iter().find_map(with).map(|found| found.2)
     }
 
-    /// Constant and terms of sums without any rounding of which `y`, each value divided by its own if `is_relative`, differs by no more than about
-    /// this deviation, with what they leave as a mean square in squared deviations; the fewest terms come first.
-    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Vec<(f64, (f64, Vec<(Shape, f64)>))> {
+    /// Sums without any rounding of which `y`, each value divided by its own if `is_relative`, differs by no more than about this deviation; the
+    /// fewest terms come first.
+    pub fn sums_near(&self, y: &[f64], deviation: f64, is_relative: bool) -> Vec<Near> {
         let weights = if is_relative { self.relative_weights(y) } else { vec![[1.0; MOST_VALUES]; self.sizes.len()] };
-        let with = |axes: &[Axis]| {
-            let of = |sum: Sum| (sum.left, assemble(axes, &sum.products, &sum.coefficients));
-            subspace::sums(axes, y, &weights, deviation).into_iter().map(of).collect::<Vec<_>>()
+        let with = |axes: &[Axis]| -> Vec<Near> {
+            let of = |sum: Sum| {
+                let (constant, terms) = assemble(axes, &sum.products, &sum.coefficients);
+                Near { constant, terms, left: sum.left, score: f64::NEG_INFINITY }
+            };
+            subspace::sums(axes, y, &weights, deviation).into_iter().map(of).collect()
         };
         [&self.smooth, &self.falling]
             .into_iter()

@@ -469,6 +469,6 @@ mod tests {
         // Nests of rounded bounds are off their products by more than the rounding of one number.
         let y = values(|p, n| 3.0 * (0.37 * p.sqrt()).round() * (1.7 * n.powf(0.75)).round());
         assert!(sums(&axes, &y, &ones, deviation).iter().all(|sum| sum.left > 1.5));
-        assert!(sums(&axes, &vec![0.0; 25], &ones, deviation).is_empty());
+        assert!(sums(&axes, &[0.0; 25], &ones, deviation).is_empty());
     }
 }

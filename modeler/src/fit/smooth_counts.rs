@@ -8,6 +8,7 @@ use super::Fitter;
 use crate::effort::{self, Found, Workspace, common_step};
 use crate::hypotheses::Hypotheses;
 use crate::library::Shape;
+use crate::separable::Near;
 use crate::shape_search::{self, Candidate, Extent};
 
 /// With so many more values than coefficients, and so many steps between the least and the largest of them, they agree with no function by
@@ -34,27 +35,6 @@ const WIDE: f64 = 4.0;
 /// What a function leaves of those, as a mean square.
 const OF_ARITHMETIC: f64 = 4.0;
 
-/// A function that may be the one behind counts, with what it leaves.
-struct Near {
-    constant: f64,
-    terms: Vec<(Shape, f64)>,
-    /// As a mean square in that of what is expected.
-    left: f64,
-    score: f64,
-}
-
-impl Near {
-    fn coefficients(&self) -> usize {
-        self.terms.len() + usize::from(self.constant != 0.0)
-    }
-}
-
-/// The sums that are near the counts on a full grid, to this deviation.
-fn near(y: &[f64], deviation: f64, is_relative: bool, hypotheses: &Hypotheses) -> Vec<Near> {
-    let sums = hypotheses.sums_near(y, deviation, is_relative).unwrap_or_default().into_iter();
-    sums.map(|(left, (constant, terms))| Near { constant, terms, left, score: f64::NEG_INFINITY }).collect()
-}
-
 /// The smooth function that gives the counts `y` on a full grid exactly, where they tell it from all others.
 pub(super) fn smooth_function(y: &[f64], hypotheses: &Hypotheses) -> Option<Found> {
     // Whole numbers are told by all their digits.
@@ -64,7 +44,7 @@ pub(super) fn smooth_function(y: &[f64], hypotheses: &Hypotheses) -> Option<Foun
     shares.iter().find_map(|share| {
         let step = |line: &mut dyn Iterator<Item = f64>| common_step(line).max(share * largest);
         let is_it = |sum: &Near| sum.left <= OF_ARITHMETIC && is_told(y, (&step, CERTAINTY), sum, hypotheses);
-        let sum = near(y, *share, true, hypotheses).into_iter().find(is_it)?;
+        let sum = hypotheses.sums_near(y, *share, true)?.into_iter().find(is_it)?;
         let mut found = effort::exact_count(sum.constant, sum.terms);
         found.residual = found.differs_by(&hypotheses.points, y);
         Some(found)
@@ -92,7 +72,7 @@ pub(super) fn rounded_sums(y: &[f64], is_exact_ruled_out: bool, hypotheses: &Hyp
     }
     // Costs add.
     let adds = |sum: &Near| sum.constant >= 0.0 && sum.terms.iter().all(|(_, c)| *c > 0.0);
-    let sums: Vec<Near> = near(y, unit / 12_f64.sqrt(), false, hypotheses).into_iter().filter(adds).collect();
+    let sums: Vec<Near> = hypotheses.sums_near(y, unit / 12_f64.sqrt(), false)?.into_iter().filter(adds).collect();
     let certainty = if is_exact_ruled_out { BESIDE_EXACT } else { CERTAINTY };
     let step = |_: &mut dyn Iterator<Item = f64>| unit;
     let is_told = |sum: &Near| is_told(y, (&step, certainty), sum, hypotheses);
@@ -131,15 +111,13 @@ impl Fitter<'_> {
     }
 }
 
+/// The step in which the counts of a line change.
+type Step<'a> = &'a dyn Fn(&mut dyn Iterator<Item = f64>) -> f64;
+
 /// Whether the counts tell the function from all others: along every parameter they leave more to agree than there are ways to choose its factors.
 /// `step` gives the step in which counts of a line change, `certainty` by how
 /// many nats they must be less likely than ways.
-fn is_told(
-    y: &[f64],
-    (step, certainty): (&dyn Fn(&mut dyn Iterator<Item = f64>) -> f64, f64),
-    of: &Near,
-    hypotheses: &Hypotheses,
-) -> bool {
+fn is_told(y: &[f64], (step, certainty): (Step, f64), of: &Near, hypotheses: &Hypotheses) -> bool {
     let is_told_along = |(bit, &parameter): (usize, &usize)| {
         let beside = |shape: &Shape| -> Shape { shape.iter().filter(|f| f.parameter != parameter).copied().collect() };
         let others: Vec<Shape> = of.terms.iter().map(|(shape, _)| beside(shape)).collect();

@@ -1,6 +1,6 @@
 //! Sums of up to three products over equation 2's sets, exactly and rounded as a whole, are what counts of them give.
 
-use super::metric;
+use super::{expression, metric};
 use modeler::experiment::ExperimentBuilder;
 use modeler::model::{Exponent, Factor};
 use modeler::{ExponentSets, Options, fit};
@@ -103,4 +103,43 @@ fn sums_of_up_to_three_products_that_were_rounded_come_back() {
 fn sums_of_products_of_three_parameters_come_back() {
     assert_eq!(recovered(&[&P, &N, &[10.0, 20.0, 40.0, 80.0]], 2, false, 9), 1.0);
     assert!(recovered(&[&P, &N, &[10.0, 20.0, 40.0, 80.0]], 2, true, 9) >= 0.95);
+}
+
+/// The function behind the counts of one call path on the grid of these values of p and n, or of p alone.
+fn on_grid(p: &[f64], n: Option<&[f64]>, of: impl Fn(f64, f64) -> f64) -> String {
+    let names = if n.is_some() { &["p", "n"][..] } else { &["p"] };
+    let mut builder = ExperimentBuilder::new(names.iter().copied());
+    let (path, blocks) = (builder.callpath(["main"]), builder.metric(metric("basic_blocks")));
+    for &p in p {
+        for &n in n.unwrap_or(&[0.0]) {
+            let x = [p, n];
+            let point = builder.point(&x[..names.len()]);
+            builder.add(path, blocks, point, of(p, n));
+        }
+    }
+    expression(&builder.finish(), "basic_blocks")
+}
+
+/// Few values with rounded bounds are near some smooth function.
+#[test]
+fn rounded_bounds_are_not_taken_for_smooth_functions() {
+    let seven = |first: f64, step: f64| (0..7).map(|i| first + step * f64::from(i)).collect::<Vec<f64>>();
+    assert_eq!(on_grid(&seven(1000.0, 17.0), None, |p, _| 10.0 + 7.0 * p), "10 + 7 * p");
+    assert_eq!(on_grid(&seven(1000.0, 1000.0), None, |p, _| 10.0 + p.powf(0.8).floor()), "10 + p^(4/5)");
+    let of_three = |p: f64, _: f64| 3.0 + (p.cbrt() * p.log2()).round() + p + p * p;
+    assert_eq!(on_grid(&seven(1000.0, 17.0)[..5], None, of_three), "3 + p^(1/3) * log2(p) + p + p^2");
+    let (hundreds, twos) = (seven(100.0, 100.0), [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+    let beside = |p: f64, n: f64| (p.powf(2.0 / 3.0) * p.log2()).ceil() + n;
+    assert_eq!(on_grid(&hundreds, Some(&twos), beside), "p^(2/3) * log2(p) + n");
+    let (ps, qs) = ([128.0, 256.0, 512.0, 1024.0], [4.0, 8.0, 16.0, 32.0]);
+    assert_eq!(on_grid(&ps, Some(&qs), |p, q| 1.0 + 100.0 * p * p * q.cbrt().ceil()), "1 + 100 * p^2 * n^(1/3)");
+}
+
+/// The smallest numbers there are have weights whose products are none.
+#[test]
+fn searches_of_the_smallest_numbers_end() {
+    let (ps, qs) = ([1.0, 2.0, 4.0, 8.0], [10.0, 20.0, 30.0, 40.0]);
+    for unit in [3e-310, 1e-306, 1e300] {
+        assert!(!on_grid(&ps, Some(&qs), |p, q| unit * p * q).is_empty());
+    }
 }
