@@ -300,31 +300,33 @@ fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], (deviation, most): (f6
     let size = of.size();
     let mut values = [0.0; N];
     values[..size].copy_from_slice(data);
-    let limit = |factors: usize| deviation * deviation * ((size - factors) as f64 + BY_CHANCE);
-    let sums = |all: Vec<(f64, Vec<usize>)>| -> Vec<Vec<Product>> {
-        all.into_iter().map(|(_, chosen)| chosen.iter().map(|&k| of.alone(k)).collect()).collect()
+    let near = |values: &[f64; N], with: &[usize], more: usize, factors: &[(usize, [f64; N])]| {
+        let limit = deviation * deviation * ((size - with.len() - more) as f64 + BY_CHANCE);
+        let mut near = Nearest { values: *values, limit, with: with.to_vec(), sums: Vec::new() };
+        if more == 1 {
+            near.add_one(factors)
+        } else {
+            near.add_two(factors)
+        }
+        near.sums
     };
-    if dot(&values, &values) <= limit(0) {
+    if dot(&values, &values) <= deviation * deviation * (size as f64 + BY_CHANCE) {
         return vec![Vec::new()];
     }
     let constant = [of.units[0]];
     let beside_constant = without(values, &constant);
     let all: Vec<(usize, [f64; N])> = of.units.iter().copied().enumerate().collect();
-    let others = free_of(&all[1..], &constant);
-    let mut near: Vec<(f64, Vec<usize>)> = Vec::new();
-    if size > 1 {
-        singles(&values, &all, limit(1), &[], &mut near);
+    let mut sums = if size > 1 { near(&values, &[], 1, &all) } else { Vec::new() };
+    if sums.is_empty() && most >= 1 && size > 2 {
+        sums = near(&beside_constant, &[0], 1, &free_of(&all[1..], &constant));
     }
-    if near.is_empty() && most >= 1 && size > 2 {
-        singles(&beside_constant, &others, limit(2), &[0], &mut near);
+    if sums.is_empty() && most >= 2 && size > 2 {
+        sums = near(&values, &[], 2, &all[1..]);
     }
-    if near.is_empty() && most >= 2 && size > 2 {
-        pairs(&values, &all[1..], limit(2), &[], &mut near);
+    if sums.is_empty() && most >= 3 && size > 3 {
+        sums = near(&beside_constant, &[0], 2, &free_of(&all[1..], &constant));
     }
-    if near.is_empty() && most >= 3 && size > 3 {
-        pairs(&beside_constant, &others, limit(3), &[0], &mut near);
-    }
-    sums(near)
+    sums.into_iter().map(|(_, chosen)| chosen.iter().map(|&k| of.alone(k)).collect()).collect()
 }
 
 /// The factors without what the orthonormal `basis` has of them, of length one.
@@ -333,66 +335,61 @@ fn free_of<const N: usize>(factors: &[(usize, [f64; N])], basis: &[[f64; N]]) ->
     free.filter(|(_, rest)| length(rest) > INDEPENDENT).map(|(k, rest)| (k, scaled(rest))).collect()
 }
 
-/// Keeps a sum among the nearest ones.
-fn keep(near: &mut Vec<(f64, Vec<usize>)>, left: f64, chosen: impl Iterator<Item = usize>) {
-    let at = near.partition_point(|(other, _)| *other <= left);
-    if at < LINES {
-        near.insert(at, (left, chosen.collect()));
-        near.truncate(LINES);
-    }
+/// The sums of one parameter's factors that leave least of weighted values.
+struct Nearest<const N: usize> {
+    values: [f64; N],
+    /// What a sum leaves at most of their square sum.
+    limit: f64,
+    /// Factors that all sums have, of which nothing is left in the values.
+    with: Vec<usize>,
+    /// What each leaves, and its factors.
+    sums: Vec<(f64, Vec<usize>)>,
 }
 
-/// Adds the factors that with those before leave no more than `limit`.
-fn singles<const N: usize>(
-    values: &[f64; N],
-    factors: &[(usize, [f64; N])],
-    limit: f64,
-    before: &[usize],
-    near: &mut Vec<(f64, Vec<usize>)>,
-) {
-    let square = dot(values, values);
-    for (k, unit) in factors {
-        // Enough to reject nearly all; of the others the rest is taken itself, which the difference of squares would lose.
-        if square - dot(values, unit).powi(2) <= limit + LOST * square {
-            let rest = without(*values, &[*unit]);
-            let left = dot(&rest, &rest);
-            if left <= limit {
-                keep(near, left, before.iter().copied().chain([*k]));
+impl<const N: usize> Nearest<N> {
+    /// Adds the sums with one of these factors.
+    fn add_one(&mut self, factors: &[(usize, [f64; N])]) {
+        let square = dot(&self.values, &self.values);
+        for (k, unit) in factors {
+            // Enough to reject nearly all.
+            if square - dot(&self.values, unit).powi(2) <= self.limit + LOST * square {
+                self.offer(&[*unit], &[*k]);
             }
         }
     }
-}
 
-/// The same with two factors.
-fn pairs<const N: usize>(
-    values: &[f64; N],
-    factors: &[(usize, [f64; N])],
-    limit: f64,
-    before: &[usize],
-    near: &mut Vec<(f64, Vec<usize>)>,
-) {
-    let square = dot(values, values);
-    let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(values, unit)).collect();
-    let directions = Directions::new(&scaled(*values), factors, (limit / square).sqrt());
-    for (j, (second, w)) in factors.iter().enumerate() {
-        directions.each_beside(j, |i| {
-            let (first, v) = &factors[i];
-            let cosine = dot(v, w);
-            let sine_squared = 1.0 - cosine * cosine;
-            if i >= j || sine_squared <= INDEPENDENT * INDEPENDENT {
-                return;
-            }
-            let rest = along[j] - cosine * along[i];
-            let left = square - along[i] * along[i] - rest * rest / sine_squared;
-            // Enough to reject most.
-            if left <= limit + LOST / sine_squared * square {
-                let rest = without(*values, &[*v, scaled(without(*w, &[*v]))]);
-                let left = dot(&rest, &rest);
-                if left <= limit {
-                    keep(near, left, before.iter().copied().chain([*first, *second]));
+    /// Adds the sums with two of them.
+    fn add_two(&mut self, factors: &[(usize, [f64; N])]) {
+        let square = dot(&self.values, &self.values);
+        let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(&self.values, unit)).collect();
+        let directions = Directions::new(&scaled(self.values), factors, (self.limit / square).sqrt());
+        for (j, (second, w)) in factors.iter().enumerate() {
+            directions.each_beside(j, |i| {
+                let (first, v) = &factors[i];
+                let cosine = dot(v, w);
+                let sine_squared = 1.0 - cosine * cosine;
+                if i >= j || sine_squared <= INDEPENDENT * INDEPENDENT {
+                    return;
                 }
-            }
-        });
+                let rest = along[j] - cosine * along[i];
+                let left = square - along[i] * along[i] - rest * rest / sine_squared;
+                if left <= self.limit + LOST / sine_squared * square {
+                    self.offer(&[*v, scaled(without(*w, &[*v]))], &[*first, *second]);
+                }
+            });
+        }
+    }
+
+    /// Keeps the sum with these factors, which have this orthonormal basis, if it is among the nearest ones. What it leaves is computed itself,
+    /// which differences of squares would lose.
+    fn offer(&mut self, basis: &[[f64; N]], chosen: &[usize]) {
+        let rest = without(self.values, basis);
+        let left = dot(&rest, &rest);
+        let at = self.sums.partition_point(|(other, _)| *other <= left);
+        if left <= self.limit && at < LINES {
+            self.sums.insert(at, (left, self.with.iter().chain(chosen).copied().collect()));
+            self.sums.truncate(LINES);
+        }
     }
 }
 
