@@ -9,8 +9,8 @@ use crate::axis::{dot, scaled, without};
 /// directions apart, where no direction is told any more, within these bounds.
 const SHORT: f64 = 10.0;
 const SHORTEST: [f64; 2] = [1e-5, 0.1];
-/// Neighbours are looked for a little farther than they may be.
-const FARTHER: f64 = 1.1;
+/// The ends of two directions are farther apart than the sine of the acute angle between them, by no more than this.
+const FARTHER: f64 = std::f64::consts::SQRT_2;
 
 /// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
@@ -169,23 +169,56 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What two unit vectors leave of the third.
+    fn off<const N: usize>(third: &[f64; N], v: &[f64; N], w: &[f64; N]) -> f64 {
+        let beside = scaled(without(*w, &[*v]));
+        let rest = without(*third, &[*v, beside]);
+        dot(&rest, &rest).sqrt()
+    }
+
     proptest! {
-        /// None that a look at all pairs finds is left out.
+        /// None that a look at all pairs finds is left out, be they far apart or nearly one.
         #[test]
         fn every_pair_that_lies_in_one_plane_with_the_third_is_visited(
             vectors in proptest::collection::vec(proptest::array::uniform5(-1.0..1.0f64), 3..12),
-            (a, b) in (0.1..2.0f64, -2.0..2.0f64),
-            near in proptest::sample::select(vec![1e-12, 1e-9, 1e-6]),
+            (a, b, beside) in (0.1..2.0f64, -2.0..2.0f64, 0.0..0.9f64),
+            alike in proptest::sample::select(vec![1.0, 1e-2]),
+            near in proptest::sample::select(vec![1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5]),
         ) {
-            let units: Vec<(usize, [f64; 5])> = vectors.iter().map(|v| scaled(*v)).enumerate().collect();
-            let third = scaled(std::array::from_fn::<f64, 5, _>(|i| a * units[0].1[i] + b * units[1].1[i]));
+            // Vectors that are much alike, as the factors of a parameter are, where little of each is its own.
+            let of = |v: &[f64; 5]| scaled(std::array::from_fn(|i| 1.0 + alike * v[i]));
+            let units: Vec<(usize, [f64; 5])> = vectors.iter().map(of).enumerate().collect();
+            let plane: [f64; 5] = scaled(std::array::from_fn(|i| a * units[0].1[i] + b * units[1].1[i]));
+            let third = scaled(std::array::from_fn(|i| plane[i] + beside * near * units[2].1[i]));
             let directions = Directions::new(&third, &units, near);
-            let visited = |i: usize| {
-                let mut all = Vec::new();
-                directions.each_beside(i, |j| all.push(j));
-                all
-            };
-            prop_assert!(visited(0).contains(&1) && visited(1).contains(&0));
+            for i in 0..units.len() {
+                let mut visited = Vec::new();
+                directions.each_beside(i, |j| visited.push(j));
+                for j in (0..units.len()).filter(|j| *j != i) {
+                    let is_near = off(&third, &units[i].1, &units[j].1) <= 0.99 * near;
+                    prop_assert!(!is_near || visited.contains(&j), "{i} {j}");
+                }
+            }
+        }
+
+        /// The same beside one more vector.
+        #[test]
+        fn every_triple_that_lies_in_one_space_with_the_third_is_visited(
+            vectors in proptest::collection::vec(proptest::array::uniform6(-1.0..1.0f64), 4..10),
+            (a, b, c) in (0.1..2.0f64, -2.0..2.0f64, 0.1..2.0f64),
+            near in proptest::sample::select(vec![1e-10, 1e-7, 1e-4]),
+        ) {
+            let units: Vec<(usize, [f64; 6])> = vectors.iter().map(|v| scaled(*v)).enumerate().collect();
+            let third: [f64; 6] =
+                scaled(std::array::from_fn(|i| a * units[0].1[i] + b * units[1].1[i] + c * units[2].1[i]));
+            let outer = Outer::new(&third, &units[0].1);
+            let others: Vec<usize> = (1..units.len()).collect();
+            let mut visited = Vec::new();
+            Family::new(&third, &units).each_pair((&outer, 1e-5, near), &units, [&others, &others], |i, j| {
+                visited.push((i, j));
+            });
+            prop_assert!(visited.contains(&(1, 2)) && visited.contains(&(2, 1)));
+            prop_assert!(visited.iter().all(|(i, j)| i != j));
         }
     }
 }

@@ -349,9 +349,9 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
-    /// The same with short sums along lines alone, which takes a fraction of the time.
-    pub fn exact_function_of_few(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        self.grid()?.function_of_few(y, line::MOST_EFFORT - 1)
+    /// The same with short sums along lines alone: see [`Grid::short_function`].
+    pub fn short_exact_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.grid()?.short_function(y)
     }
 
     /// The sums without rounding that are near the values `y`, where the points are a full grid: see [`Grid::sums_near`].

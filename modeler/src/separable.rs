@@ -96,13 +96,12 @@ impl Grid {
     /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins, but where whole powers give `y` without
     /// any: `20 + y` at 10, 20, 30, 40 and 50 is also ten times the rounded root.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        let found = self.function_of_few(y, line::MOST_EFFORT);
-        found.or_else(|| self.function_with_multiples(y))
+        self.with(&self.by_rounding, y, line::MOST_EFFORT).or_else(|| self.function_with_multiples(y))
     }
 
-    /// The same with sums along lines that [`line::explain`] finds with so much effort.
-    pub fn function_of_few(&self, y: &[f64], effort: usize) -> Option<(f64, Vec<(Shape, f64)>)> {
-        self.with(&self.by_rounding, y, effort)
+    /// The same with short sums along lines alone, which takes a fraction of the time.
+    pub fn short_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.with(&self.by_rounding, y, line::MOST_EFFORT - 1)
     }
 
     /// The same with bounds of unknown scale.
@@ -161,8 +160,7 @@ impl Grid {
     fn relative_weights(&self, y: &[f64]) -> Vec<Vector> {
         let largest = y.iter().fold(f64::MIN_POSITIVE, |most, v| most.max(v.abs()));
         let logs: Vec<f64> = y.iter().map(|v| v.abs().max(1e-6 * largest).ln()).collect();
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
-        let overall = mean(&logs);
+        let overall = logs.iter().sum::<f64>() / logs.len() as f64;
         // The mean is taken off once by each parameter and belongs there once.
         let share = overall * (self.sizes.len() - 1) as f64 / self.sizes.len() as f64;
         let of = |position: usize| -> Vector {
@@ -480,7 +478,7 @@ fn cover(axis: &Axis, missing: &[Vector], basis: &[Vector], units: &[Vector], ef
 }
 
 /// Candidates with `basis` taken out, of length one, without those that are all in it.
-fn remaining(units: &[Vector], basis: &[Vector]) -> Vec<(usize, Vector)> {
+pub(crate) fn remaining<const N: usize>(units: &[[f64; N]], basis: &[[f64; N]]) -> Vec<(usize, [f64; N])> {
     let rest = units.iter().enumerate().map(|(k, unit)| (k, without(*unit, basis)));
     rest.filter(|(_, v)| length(v) > INDEPENDENT).map(|(k, v)| (k, scaled(v))).collect()
 }

@@ -10,7 +10,7 @@
 use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, scaled, without};
 use crate::coplanar::Directions;
 use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares, residual};
-use crate::separable::{Product, fibers};
+use crate::separable::{Product, fibers, remaining};
 use nalgebra::DMatrix;
 
 /// Squared residuals are below so many squared deviations beside one for each that is independent.
@@ -114,13 +114,7 @@ fn sums_of<const N: usize>(axes: &[Axis], y: &[f64], weights: &[Vector], deviati
     let with = |most: usize| -> Vec<Sum> {
         of_array(&all, &data, (deviation, most)).into_iter().filter_map(fitted).filter(is_near).collect()
     };
-    let distinct = |mut sums: Vec<Sum>| {
-        let products: Vec<Vec<Product>> = sums.iter().map(|sum| sum.products.clone()).collect();
-        let mut at = 0..products.len();
-        sums.retain(|sum| at.next().is_none_or(|i| !products[..i].contains(&sum.products)));
-        sums
-    };
-    let mut sums = (0..STEPS).map(with).map(distinct).find(|sums| !sums.is_empty()).unwrap_or_default();
+    let mut sums = (0..STEPS).map(with).find(|sums| !sums.is_empty()).unwrap_or_default();
     sums.sort_by(|a, b| a.products.len().cmp(&b.products.len()).then(a.price.total_cmp(&b.price)));
     sums
 }
@@ -163,7 +157,8 @@ fn of_array<const N: usize>(axes: &[&Factors<N>], data: &[f64], (deviation, most
     let with = |first: usize| along(axes, first, data, (deviation, most));
     if axes.len() == 2 {
         let mut all = with(0);
-        all.extend(with(1));
+        let more: Vec<Vec<Product>> = with(1).into_iter().filter(|products| !all.contains(products)).collect();
+        all.extend(more);
         return all;
     }
     // Where one parameter's factors are told by the span, the others' are what multiplies them.
@@ -318,21 +313,15 @@ fn of_line<const N: usize>(of: &Factors<N>, data: &[f64], (deviation, most): (f6
     let all: Vec<(usize, [f64; N])> = of.units.iter().copied().enumerate().collect();
     let mut sums = if size > 1 { near(&values, &[], 1, &all) } else { Vec::new() };
     if sums.is_empty() && most >= 1 && size > 2 {
-        sums = near(&beside_constant, &[0], 1, &free_of(&all[1..], &constant));
+        sums = near(&beside_constant, &[0], 1, &remaining(&of.units, &constant));
     }
     if sums.is_empty() && most >= 2 && size > 2 {
         sums = near(&values, &[], 2, &all[1..]);
     }
     if sums.is_empty() && most >= 3 && size > 3 {
-        sums = near(&beside_constant, &[0], 2, &free_of(&all[1..], &constant));
+        sums = near(&beside_constant, &[0], 2, &remaining(&of.units, &constant));
     }
     sums.into_iter().map(|(_, chosen)| chosen.iter().map(|&k| of.alone(k)).collect()).collect()
-}
-
-/// The factors without what the orthonormal `basis` has of them, of length one.
-fn free_of<const N: usize>(factors: &[(usize, [f64; N])], basis: &[[f64; N]]) -> Vec<(usize, [f64; N])> {
-    let free = factors.iter().map(|(k, unit)| (*k, without(*unit, basis)));
-    free.filter(|(_, rest)| length(rest) > INDEPENDENT).map(|(k, rest)| (k, scaled(rest))).collect()
 }
 
 /// The sums of one parameter's factors that leave least of weighted values.

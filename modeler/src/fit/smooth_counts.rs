@@ -58,7 +58,7 @@ pub(super) fn rounded_factor(y: &[f64], hypotheses: &Hypotheses) -> Option<Vec<F
     let values = || hypotheses.points.iter().map(|x| x[parameter]);
     let is_wide = values().fold(0.0, f64::max) >= WIDE * values().fold(f64::INFINITY, f64::min);
     let found = is_wide.then(|| rounded_sums(y, false, hypotheses))??;
-    (found[0].terms.len() == 1 && hypotheses.exact_function_of_few(y).is_none()).then_some(found)
+    (found[0].terms.len() == 1 && hypotheses.short_exact_function(y).is_none()).then_some(found)
 }
 
 /// The functions of the counts `y` on a full grid, best first, of which the first gives all of them when its value is rounded, and no other one
@@ -115,8 +115,7 @@ impl Fitter<'_> {
 type Step<'a> = &'a dyn Fn(&mut dyn Iterator<Item = f64>) -> f64;
 
 /// Whether the counts tell the function from all others: along every parameter they leave more to agree than there are ways to choose its factors.
-/// `step` gives the step in which counts of a line change, `certainty` by how
-/// many nats they must be less likely than ways.
+/// `step` gives the step in which counts of a line change, `certainty` by how many nats they must be less likely by chance than there are ways.
 fn is_told(y: &[f64], (step, certainty): (Step, f64), of: &Near, hypotheses: &Hypotheses) -> bool {
     let is_told_along = |(bit, &parameter): (usize, &usize)| {
         let beside = |shape: &Shape| -> Shape { shape.iter().filter(|f| f.parameter != parameter).copied().collect() };
