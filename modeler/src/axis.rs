@@ -4,6 +4,7 @@
 use crate::library::{FactorColumn, Rounding, complexity, factor_columns};
 use crate::model::{Exponent, Factor};
 use crate::options::{ExponentSets, NegativeExponents};
+use crate::wide::wide;
 use std::collections::HashSet;
 
 /// Parameters with more values than this are left to the general search.
@@ -51,6 +52,8 @@ pub(crate) struct Axis {
     pub size: usize,
     /// By ascending complexity, the constant first.
     pub candidates: Vec<Candidate>,
+    /// By value of the parameter: those of all candidates.
+    rows: Vec<Vec<f64>>,
 }
 
 impl Axis {
@@ -66,16 +69,50 @@ impl Axis {
         let representatives: Vec<Vec<f64>> =
             values.iter().map(|v| (0..=parameter).map(|l| if l == parameter { *v } else { 1.0 }).collect()).collect();
         let representatives: Vec<&[f64]> = representatives.iter().map(Vec::as_slice).collect();
-        Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets, rounding) })
+        Some(Self::of(values.len(), candidates(&representatives, parameter, sets, rounding)))
     }
-}
 
-impl Axis {
+    fn of(size: usize, candidates: Vec<Candidate>) -> Self {
+        let rows = (0..size).map(|i| candidates.iter().map(|c| c.values[i]).collect()).collect();
+        Self { size, candidates, rows }
+    }
+
     /// The axis with more candidates.
     pub fn with(&self, more: &[Candidate]) -> Self {
         let mut candidates: Vec<Candidate> = self.candidates.iter().chain(more).cloned().collect();
         candidates.sort_by(|a, b| a.price.total_cmp(&b.price));
-        Self { size: self.size, candidates }
+        Self::of(self.size, candidates)
+    }
+
+    /// The axis with some of its candidates.
+    pub fn only(&self, which: impl Fn(&Candidate) -> bool) -> Self {
+        Self::of(self.size, self.candidates.iter().filter(|c| which(c)).cloned().collect())
+    }
+
+    /// The scalar product of each candidate with this vector.
+    pub fn along(&self, vector: &[f64]) -> Vec<f64> {
+        let mut along = vec![0.0; self.candidates.len()];
+        self.rows.iter().zip(vector).for_each(|(row, by)| add_products(&mut along, row, *by));
+        along
+    }
+
+    /// The square length of each candidate when its values are multiplied by these weights.
+    pub fn squares(&self, weights: &[f64]) -> Vec<f64> {
+        let mut squares = vec![0.0; self.candidates.len()];
+        self.rows.iter().zip(weights).for_each(|(row, by)| add_squares(&mut squares, row, *by));
+        squares
+    }
+}
+
+wide! {
+    fn add_products(to: &mut [f64], values: &[f64], by: f64) {
+        to.iter_mut().zip(values).for_each(|(to, value)| *to += by * value);
+    }
+}
+
+wide! {
+    fn add_squares(to: &mut [f64], values: &[f64], by: f64) {
+        to.iter_mut().zip(values).for_each(|(to, value)| *to += (by * value) * (by * value));
     }
 }
 

@@ -184,6 +184,11 @@ impl<const N: usize> Search<'_, N> {
         if !is_better(&self.whole) && !is_better(&self.other) {
             return;
         }
+        // Enough to reject nearly all.
+        let basis = orthonormal(&chosen.iter().map(|&k| self.weighted(k)).collect::<Vec<_>>());
+        if without(self.data, &basis).iter().any(|r| r.abs() > 2.0 * EXACT) {
+            return;
+        }
         let size = self.axis.size;
         let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| self.weighted(k)[..size].to_vec()).collect();
         let mut c = least_squares(&columns, &self.data[..size]);
@@ -232,13 +237,17 @@ impl<const N: usize> Search<'_, N> {
         c.iter().all(is_near) && (0..self.axis.size).all(gives)
     }
 
+    /// The square lengths of the weighted candidates.
+    fn squares(&self) -> Vec<f64> {
+        self.axis.squares(&self.weights)
+    }
+
     fn one(&mut self) {
         self.tried = self.axis.candidates.len() as f64;
-        let unit = scaled(self.data);
-        for k in 0..self.axis.candidates.len() {
-            let column = self.weighted(k);
+        let along = self.axis.along(&product(&scaled(self.data), &self.weights));
+        for (k, (along, square)) in along.iter().zip(self.squares()).enumerate() {
             // Enough to reject nearly all; the others are looked at closely.
-            if dot(&unit, &column).powi(2) > (1.0 - NEARLY) * dot(&column, &column) {
+            if along * along > (1.0 - NEARLY) * square {
                 self.offer(&[k]);
             }
         }
@@ -253,13 +262,12 @@ impl<const N: usize> Search<'_, N> {
     fn constant_and_one(&mut self) {
         let constant = orthonormal(&[self.weighted(0)]);
         let data = scaled(without(self.data, &constant));
-        for k in 1..self.axis.candidates.len() {
-            let column = self.weighted(k);
-            let along = dot(&column, &constant[0]);
-            let square = dot(&column, &column);
-            let rest = square - along * along;
+        let along = |vector: &[f64; N]| self.axis.along(&product(vector, &self.weights));
+        let (of_constant, of_data) = (along(&constant[0]), along(&data));
+        for (k, square) in self.squares().into_iter().enumerate().skip(1) {
+            let rest = square - of_constant[k] * of_constant[k];
             // Rounding may leave a little more here than in the sums that are looked at closely.
-            if dot(&column, &data).powi(2) > (1.0 - NEARLY.sqrt()) * rest && rest > NEARLY * square {
+            if of_data[k] * of_data[k] > (1.0 - NEARLY.sqrt()) * rest && rest > NEARLY * square {
                 self.offer(&[0, k]);
             }
         }

@@ -13,6 +13,7 @@ use crate::coplanar::Directions;
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
+use crate::model::Factor;
 use crate::multiples;
 use crate::options::ExponentSets;
 use crate::subspace::{self, Sum};
@@ -24,6 +25,8 @@ const RANK_TOLERANCE: f64 = 1e-10;
 const DEGENERATE: f64 = 1e-9;
 /// Distance below which a unit vector lies in a span.
 const SPAN_TOLERANCE: f64 = 1e-8;
+/// Share of squares that their differences lose.
+const LOST: f64 = 1e-14;
 /// Relative residual of an exact function at every point.
 const EXACT: f64 = 1e-8;
 /// How far the search goes with bounds of unknown scale, see [`line::explain`].
@@ -40,6 +43,8 @@ pub(crate) struct Grid {
     pub smooth: Vec<Axis>,
     /// The same with negative exponents.
     pub falling: Vec<Axis>,
+    /// Whole powers alone.
+    plain: Vec<Axis>,
     /// Values per parameter.
     pub sizes: Vec<usize>,
 }
@@ -87,7 +92,8 @@ impl Grid {
         let sizes: Vec<usize> = by_rounding[0].iter().map(|a| a.size).collect();
         let smooth = axes_of(sets, Rounding::None)?;
         let falling = axes_of(&sets.falling(), Rounding::None)?;
-        Some(Self { by_rounding, smooth, falling, sizes })
+        let plain = smooth.iter().map(|axis| axis.only(|c| c.factor.as_ref().is_none_or(is_whole_power))).collect();
+        Some(Self { by_rounding, smooth, falling, plain, sizes })
     }
 
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.
@@ -121,7 +127,7 @@ impl Grid {
     fn with(&self, by_rounding: &[Vec<Axis>], y: &[f64], most: usize) -> Option<(f64, Vec<(Shape, f64)>)> {
         (0..=most).find_map(|effort| {
             let found: Vec<Exact> = by_rounding.iter().filter_map(|axes| exact(axes, y, effort)).collect();
-            let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.smooth, y, effort));
+            let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.plain, y, effort));
             if let Some(plain) = (!found.is_empty()).then(plain).flatten().filter(|f| is_plain(f, y.len())) {
                 return Some(plain.2);
             }
@@ -257,14 +263,15 @@ fn exact(axes: &[Axis], y: &[f64], effort: usize) -> Option<Exact> {
 /// So many more values than coefficients agree with no sum of whole powers by chance.
 const PLAIN_SPARE: usize = 3;
 
-/// Whether the function is a sum of whole numbers of whole powers.
+/// Whether the function, of whole powers, has whole coefficients.
 fn is_plain((_, _, (constant, terms)): &Exact, values: usize) -> bool {
     let is_whole = |c: f64| c >= -EXACT && (c - c.round()).abs() <= EXACT * c.abs().max(1.0);
-    let is_power = |shape: &Shape| shape.iter().all(|f| f.log_exponent == 0 && f.exponent.is_integer());
     let coefficients = terms.len() + usize::from(*constant != 0.0);
-    is_whole(*constant)
-        && terms.iter().all(|(shape, c)| is_whole(*c) && is_power(shape))
-        && coefficients + PLAIN_SPARE <= values
+    is_whole(*constant) && terms.iter().all(|(_, c)| is_whole(*c)) && coefficients + PLAIN_SPARE <= values
+}
+
+fn is_whole_power(factor: &Factor) -> bool {
+    factor.log_exponent == 0 && factor.exponent.is_integer()
 }
 
 fn assemble(axes: &[Axis], products: &[Product], c: &[f64]) -> (f64, Vec<(Shape, f64)>) {
@@ -382,32 +389,33 @@ fn factors(axis: &Axis, columns: &[Vector], effort: usize) -> Option<Vec<usize>>
     if span.len() >= axis.size || span.len() > MOST_FACTORS {
         return None;
     }
-    let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
+    let mut candidates = Weighted::new(axis, &weights);
+    let inside = candidates.share_in(&span);
     let mut chosen: Vec<usize> = Vec::new();
-    let mut basis: Vec<Vector> = Vec::new();
-    for (k, unit) in units.iter().enumerate() {
-        if basis.len() == span.len() {
+    for (k, (inside, square)) in inside.iter().zip(candidates.squares.clone()).enumerate() {
+        if chosen.len() == span.len() {
             break;
         }
         // Enough to reject nearly all.
-        if span.iter().map(|q| dot(unit, q).powi(2)).sum::<f64>() < 1.0 - SPAN_TOLERANCE {
+        if *inside < (1.0 - SPAN_TOLERANCE) * square {
             continue;
         }
-        if length(&without(*unit, &span)) < SPAN_TOLERANCE {
-            let rest = without(*unit, &basis);
+        let unit = candidates.unit(k);
+        if length(&without(unit, &span)) < SPAN_TOLERANCE {
+            let rest = without(unit, &candidates.basis);
             if length(&rest) > INDEPENDENT {
-                basis.push(scaled(rest));
+                candidates.take_out(scaled(rest));
                 chosen.push(k);
             }
         }
     }
     let missing: Vec<Vector> =
-        span.iter().map(|u| without(*u, &basis)).filter(|u| length(u) > SPAN_TOLERANCE).collect();
+        span.iter().map(|u| without(*u, &candidates.basis)).filter(|u| length(u) > SPAN_TOLERANCE).collect();
     if !missing.is_empty() {
-        let added = cover(axis, &missing, &basis, &units, effort)?;
+        let added = candidates.cover(&missing, effort)?;
         let conditions = (axis.size - chosen.len() - added.len()) * missing.len();
         let span = columns.iter().map(|c| line::span(&c[..axis.size])).fold(0.0, f64::max);
-        let tried = 0.5 * (units.len() as f64).powi(added.len().min(2) as i32);
+        let tried = 0.5 * (axis.candidates.len() as f64).powi(added.len().min(2) as i32);
         if !line::is_no_accident(conditions, span, tried) {
             return None;
         }
@@ -441,40 +449,111 @@ fn column_span(columns: &[Vector], weights: &Vector, size: usize) -> Vec<Vector>
     span
 }
 
-/// One candidate, two, or the constant and two others that together with `basis` span all of `missing`.
-fn cover(axis: &Axis, missing: &[Vector], basis: &[Vector], units: &[Vector], effort: usize) -> Option<Vec<usize>> {
-    let room = axis.size.checked_sub(1 + basis.len())?;
-    let rest = remaining(units, basis);
-    if room >= 1 && missing.len() == 1 {
-        let single = rest.iter().find(|(_, v)| covers(missing, &[*v]));
-        if let Some((k, _)) = single {
-            return Some(vec![*k]);
+/// The candidates of an axis with weighted values, of which the span of some is taken out.
+#[derive(Clone)]
+struct Weighted<'a> {
+    axis: &'a Axis,
+    weights: &'a Vector,
+    /// What is taken out, orthonormal.
+    basis: Vec<Vector>,
+    /// By candidate: its square length, and that of what is left of it.
+    squares: Vec<f64>,
+    left: Vec<f64>,
+}
+
+impl<'a> Weighted<'a> {
+    fn new(axis: &'a Axis, weights: &'a Vector) -> Self {
+        let squares = axis.squares(weights);
+        Self { axis, weights, basis: Vec::new(), left: squares.clone(), squares }
+    }
+
+    /// A candidate, of length one.
+    fn unit(&self, k: usize) -> Vector {
+        scaled(product(&self.axis.candidates[k].values, self.weights))
+    }
+
+    /// How much of the square length of each candidate is in the span of these orthonormal vectors.
+    fn share_in(&self, span: &[Vector]) -> Vec<f64> {
+        let mut inside = vec![0.0; self.squares.len()];
+        for q in span {
+            let along = self.axis.along(&product(q, self.weights));
+            inside.iter_mut().zip(along).for_each(|(inside, along)| *inside += along * along);
         }
+        inside
     }
-    // The constant is the factor that most often stands beside another.
-    let with_constant = rest.first().filter(|(k, _)| *k == 0 && room >= 2 && missing.len() <= 2);
-    if let Some((_, one)) = with_constant {
-        let second = rest[1..].iter().find(|(_, v)| covers(missing, &[*one, *v]));
-        if let Some((k, _)) = second {
-            return Some(vec![0, *k]);
+
+    /// Takes out one more vector, which is orthogonal to those before and has length one.
+    fn take_out(&mut self, vector: Vector) {
+        let inside = self.share_in(&[vector]);
+        self.left.iter_mut().zip(inside).for_each(|(left, inside)| *left -= inside);
+        self.basis.push(vector);
+    }
+
+    /// What is left of the constant, of length one, if anything is.
+    fn constant(&self) -> Option<Vector> {
+        let rest = without(self.unit(0), &self.basis);
+        (length(&rest) > INDEPENDENT).then(|| scaled(rest))
+    }
+
+    /// One candidate, two, or the constant and two others that together with what is taken out span all of `missing`.
+    fn cover(&self, missing: &[Vector], effort: usize) -> Option<Vec<usize>> {
+        let room = self.axis.size.checked_sub(1 + self.basis.len())?;
+        if room >= 1
+            && missing.len() == 1
+            && let Some(k) = self.single_that_covers(missing)
+        {
+            return Some(vec![k]);
         }
+        // The constant is the factor that most often stands beside another.
+        let beside_constant = |missing: &[Vector]| {
+            let mut candidates = self.clone();
+            candidates.take_out(self.constant()?);
+            let missing: Vec<Vector> = missing.iter().map(|m| without(*m, &candidates.basis)).collect();
+            Some((candidates, missing))
+        };
+        if room >= 2
+            && missing.len() <= 2
+            && let Some((candidates, missing)) = beside_constant(missing)
+            && let Some(k) = candidates.single_that_covers(&missing)
+        {
+            return Some(vec![0, k]);
+        }
+        if effort == 0 {
+            return None;
+        }
+        if room >= 2
+            && let Some(pair) = pair_that_covers(missing, &self.remaining())
+        {
+            return Some(pair);
+        }
+        if effort == 1 || room < 3 {
+            return None;
+        }
+        let (candidates, missing) = beside_constant(missing)?;
+        let pair = pair_that_covers(&missing, &candidates.remaining())?;
+        Some(std::iter::once(0).chain(pair).collect())
     }
-    if effort == 0 {
-        return None;
+
+    /// The first candidate that spans all of `missing`, of which nothing is in the span of what is taken out.
+    fn single_that_covers(&self, missing: &[Vector]) -> Option<usize> {
+        let largest = missing.iter().max_by(|a, b| length(a).total_cmp(&length(b)))?;
+        let size = dot(largest, largest);
+        let along = self.axis.along(&product(largest, self.weights));
+        let is_near = |k: &usize| {
+            let (left, square) = (self.left[*k], self.squares[*k]);
+            let limit = SPAN_TOLERANCE * SPAN_TOLERANCE + LOST * square / left * size;
+            // Enough to reject nearly all.
+            left > INDEPENDENT * INDEPENDENT * square && size - along[*k] * along[*k] / left <= limit
+        };
+        let spans = |k: &usize| covers(missing, &[scaled(without(self.unit(*k), &self.basis))]);
+        (0..along.len()).filter(is_near).find(spans)
     }
-    if room >= 2
-        && let Some(pair) = pair_that_covers(missing, &rest)
-    {
-        return Some(pair);
+
+    /// What is left of the candidates, of length one, without those of which nothing is.
+    fn remaining(&self) -> Vec<(usize, Vector)> {
+        let units: Vec<Vector> = (0..self.squares.len()).map(|k| self.unit(k)).collect();
+        remaining(&units, &self.basis)
     }
-    if effort == 1 {
-        return None;
-    }
-    let (constant, one) = rest.first().filter(|(k, _)| *k == 0 && room >= 3)?;
-    let with_constant: Vec<Vector> = basis.iter().chain(std::iter::once(one)).copied().collect();
-    let still: Vec<Vector> = missing.iter().map(|m| without(*m, &with_constant)).collect();
-    let pair = pair_that_covers(&still, &remaining(units, &with_constant))?;
-    Some(std::iter::once(*constant).chain(pair).collect())
 }
 
 /// Candidates with `basis` taken out, of length one, without those that are all in it.
