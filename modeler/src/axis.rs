@@ -4,8 +4,9 @@
 use crate::library::{FactorColumn, Rounding, complexity, factor_columns};
 use crate::model::{Exponent, Factor};
 use crate::options::{ExponentSets, NegativeExponents};
-use crate::wide::wide;
+use crate::rows::Rows;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 /// Parameters with more values than this are left to the general search.
 pub(crate) const MOST_VALUES: usize = 16;
@@ -43,6 +44,11 @@ impl Candidate {
             |f: &Factor| *f.exponent.denom() == 1 && (1..=3).contains(f.exponent.numer()) && f.log_exponent == 0;
         !self.rounded && self.factor.as_ref().is_some_and(is_whole)
     }
+
+    /// Whether its values are whole, as the trips of loops are.
+    pub fn is_counted(&self) -> bool {
+        self.values.iter().all(|v| v.fract() == 0.0)
+    }
 }
 
 /// A parameter's different values and its candidates.
@@ -52,8 +58,8 @@ pub(crate) struct Axis {
     pub size: usize,
     /// By ascending complexity, the constant first.
     pub candidates: Vec<Candidate>,
-    /// By value of the parameter: those of all candidates.
-    rows: Vec<Vec<f64>>,
+    rows: Rows,
+    nests: OnceLock<Vec<(usize, Vec<usize>)>>,
 }
 
 impl Axis {
@@ -73,8 +79,8 @@ impl Axis {
     }
 
     fn of(size: usize, candidates: Vec<Candidate>) -> Self {
-        let rows = (0..size).map(|i| candidates.iter().map(|c| c.values[i]).collect()).collect();
-        Self { size, candidates, rows }
+        let rows = Rows::new(size, candidates.iter().map(|c| &c.values));
+        Self { size, candidates, rows, nests: OnceLock::new() }
     }
 
     /// The axis with more candidates.
@@ -91,28 +97,26 @@ impl Axis {
 
     /// The scalar product of each candidate with this vector.
     pub fn along(&self, vector: &[f64]) -> Vec<f64> {
-        let mut along = vec![0.0; self.candidates.len()];
-        self.rows.iter().zip(vector).for_each(|(row, by)| add_products(&mut along, row, *by));
-        along
+        self.rows.along(vector)
     }
 
     /// The square length of each candidate when its values are multiplied by these weights.
     pub fn squares(&self, weights: &[f64]) -> Vec<f64> {
-        let mut squares = vec![0.0; self.candidates.len()];
-        self.rows.iter().zip(weights).for_each(|(row, by)| add_squares(&mut squares, row, *by));
-        squares
+        self.rows.squares(weights)
     }
-}
 
-wide! {
-    fn add_products(to: &mut [f64], values: &[f64], by: f64) {
-        to.iter_mut().zip(values).for_each(|(to, value)| *to += by * value);
-    }
-}
-
-wide! {
-    fn add_squares(to: &mut [f64], values: &[f64], by: f64) {
-        to.iter_mut().zip(values).for_each(|(to, value)| *to += (by * value) * (by * value));
+    /// Single loops with whole trips, and the candidates whose loops may run inside of each.
+    pub fn nests(&self) -> &[(usize, Vec<usize>)] {
+        self.nests.get_or_init(|| {
+            let values = |k: usize| &self.candidates[k].values[..self.size];
+            let is_inside = |inner: usize, outer: usize| {
+                !self.candidates[inner].plain
+                    && values(inner).iter().zip(values(outer)).all(|(x, y)| *y != 0.0 && (x / y).fract() == 0.0)
+            };
+            let all = 1..self.candidates.len();
+            let outer = all.clone().filter(|&k| self.candidates[k].plain && self.candidates[k].is_counted());
+            outer.map(|outer| (outer, all.clone().filter(|&inner| is_inside(inner, outer)).collect())).collect()
+        })
     }
 }
 

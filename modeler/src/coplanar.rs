@@ -1,9 +1,11 @@
-//! Pairs of vectors that lie in one plane with a third, without a look at all pairs.
+//! Pairs of vectors that lie in one plane with a third, without a close look at all pairs.
 //!
-//! Two vectors and the third lie in one plane where what the third leaves of them has the same direction. So the vectors are sorted by one
-//! coordinate of that direction, and only neighbours are compared.
+//! Two vectors and the third lie in one plane where what the third leaves of them has the same direction. One coordinate of the directions
+//! tells nearly all pairs apart, in wide loops that compare one with many.
 
 use crate::axis::{dot, scaled, without};
+use crate::rows::Rows;
+use crate::wide::wide;
 
 /// Vectors of which little is left are compared with all others: their directions are not told as well. It is so many times the root of what tells
 /// directions apart, where no direction is told any more, within these bounds.
@@ -11,20 +13,18 @@ const SHORT: f64 = 10.0;
 const SHORTEST: [f64; 2] = [1e-5, 0.1];
 /// The ends of two directions are farther apart than the sine of the acute angle between them, by no more than this.
 const FARTHER: f64 = std::f64::consts::SQRT_2;
+/// So many are compared before the next look at whether one is near.
+const BLOCK: usize = 32;
 
 /// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
 pub(crate) struct Directions {
-    /// How near the third vector may be to a plane.
-    near: f64,
-    /// What is left of those that are sorted.
-    long: f64,
-    /// Of those of which much is left, ascending: a coordinate of the direction without its sign, how much is left, and which vector it is.
-    sorted: Vec<(f64, f64, u32)>,
-    /// The others.
-    short: Vec<u32>,
-    /// By vector: which share of it is left, and the coordinate.
-    left: Vec<(f64, f64)>,
+    /// By vector: a coordinate of the direction without its sign, or not a number for a vector that is beside none.
+    coordinates: Vec<f64>,
+    /// By vector: one over what is left of it, infinite for those that are beside all.
+    reaches: Vec<f64>,
+    /// How far apart coordinates may be, as a share of the product of both reaches.
+    far: f64,
 }
 
 impl Directions {
@@ -35,44 +35,47 @@ impl Directions {
         let left_of = |(_, vector): &(usize, [f64; N])| {
             let cosine = dot(vector, third);
             let left = (1.0 - cosine * cosine).max(0.0).sqrt();
-            (left, ((dot(vector, &along) - cosine * of_third) / left.max(f64::MIN_POSITIVE)).abs())
+            (left, (dot(vector, &along) - cosine * of_third).abs())
         };
-        Self::sorted(vectors.iter().map(left_of).collect(), near)
+        Self::of(vectors.iter().map(left_of), near)
     }
 
-    fn sorted(left: Vec<(f64, f64)>, near: f64) -> Self {
-        let long = (SHORT * near.sqrt()).clamp(SHORTEST[0], SHORTEST[1]);
-        let (mut sorted, mut short) = (Vec::with_capacity(left.len()), Vec::new());
-        for (i, (left, coordinate)) in left.iter().enumerate() {
-            match *left >= long {
-                true => sorted.push((*coordinate, *left, i as u32)),
-                false => short.push(i as u32),
-            }
-        }
-        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
-        Self { near, long, sorted, short, left }
+    /// By vector: what is left of it, and the coordinate of that.
+    fn of(left: impl Iterator<Item = (f64, f64)>, near: f64) -> Self {
+        let long = long(near);
+        let (coordinates, reaches) = left.map(|(left, coordinate)| direction(left, coordinate, long)).unzip();
+        Self { coordinates, reaches, far: FARTHER * near }
     }
 
-    /// Calls `visit` with each vector of these that spans with vector `i` a plane which the third one may be that near, in no order.
-    pub fn each_beside(&self, i: usize, visit: impl FnMut(usize)) {
-        self.each_near(self.left[i], visit);
+    /// Those of some of the vectors.
+    pub fn only(&self, which: &[usize]) -> Self {
+        let of = |all: &[f64]| which.iter().map(|&i| all[i]).collect();
+        Self { coordinates: of(&self.coordinates), reaches: of(&self.reaches), far: self.far }
     }
 
-    fn each_near(&self, (left, coordinate): (f64, f64), mut visit: impl FnMut(usize)) {
-        self.short.iter().for_each(|&j| visit(j as usize));
-        if left < self.long {
-            self.sorted.iter().for_each(|&(.., j)| visit(j as usize));
-            return;
-        }
+    /// Vectors before vector `i` that span with it a plane which the third one may be that near, ascending.
+    pub fn before(&self, i: usize, beside: &mut Vec<usize>) {
+        beside.clear();
         // The area between two directions is at most the third's distance from the plane over what is left of both.
-        let far = FARTHER * self.near / left;
-        let first = self.sorted.partition_point(|(at, ..)| *at < coordinate - far / self.long);
-        for &(at, other, j) in &self.sorted[first..] {
-            if at > coordinate + far / self.long {
-                break;
-            }
-            if (at - coordinate).abs() * other <= far {
-                visit(j as usize);
+        find_near(&self.coordinates[..i], &self.reaches[..i], self.coordinates[i], self.far * self.reaches[i], beside);
+    }
+
+    /// The same of all vectors beside vector `i` of `others`, which are directions beside the same third one.
+    pub fn beside(&self, others: &Self, i: usize, beside: &mut Vec<usize>) {
+        beside.clear();
+        let (coordinate, far) = (others.coordinates[i], self.far * others.reaches[i]);
+        find_near(&self.coordinates, &self.reaches, coordinate, far, beside);
+    }
+}
+
+wide! {
+    /// Adds the indices of coordinates that are no farther from this one than so many of their reaches.
+    fn find_near(coordinates: &[f64], reaches: &[f64], coordinate: f64, far: f64, near: &mut Vec<usize>) {
+        let is_near = |at: f64, reach: f64| (at - coordinate).abs() <= far * reach;
+        for (block, (some, of_some)) in coordinates.chunks(BLOCK).zip(reaches.chunks(BLOCK)).enumerate() {
+            if some.iter().zip(of_some).fold(false, |any, (at, reach)| any | is_near(*at, *reach)) {
+                let which = |(i, (at, reach)): (usize, (&f64, &f64))| is_near(*at, *reach).then_some(block * BLOCK + i);
+                near.extend(some.iter().zip(of_some).enumerate().filter_map(which));
             }
         }
     }
@@ -80,11 +83,13 @@ impl Directions {
 
 /// Vectors that are compared beside one after the other of some more, with the same third vector.
 #[derive(Debug)]
-pub(crate) struct Family<const N: usize> {
+pub(crate) struct Family {
+    vectors: Rows,
     /// What the third vector leaves of each.
-    rests: Vec<[f64; N]>,
+    rests: Rows,
     /// Its square length, and its coordinate.
-    squares: Vec<(f64, f64)>,
+    squares: Vec<f64>,
+    coordinates: Vec<f64>,
 }
 
 /// A vector that is taken out of a [`Family`], with what the third one leaves of it.
@@ -115,46 +120,62 @@ impl<const N: usize> Outer<N> {
     }
 }
 
-impl<const N: usize> Family<N> {
-    /// All of length one.
-    pub fn new(third: &[f64; N], vectors: &[(usize, [f64; N])]) -> Self {
+impl Family {
+    /// All of length one, and of so many coordinates that are not zero.
+    pub fn new<const N: usize>(size: usize, third: &[f64; N], vectors: &[(usize, [f64; N])]) -> Self {
         let rests: Vec<[f64; N]> = vectors.iter().map(|(_, vector)| without(*vector, &[*third])).collect();
-        let along = coordinate();
-        let squares = rests.iter().map(|rest| (dot(rest, rest), dot(rest, &along))).collect();
-        Self { rests, squares }
+        Self {
+            vectors: Rows::new(size, vectors.iter().map(|(_, vector)| vector)),
+            squares: rests.iter().map(|rest| dot(rest, rest)).collect(),
+            coordinates: rests.iter().map(|rest| dot(rest, &coordinate())).collect(),
+            rests: Rows::new(size, rests.iter()),
+        }
     }
 
-    /// Calls `visit` with pairs of one of `firsts` and one of `seconds`, of the `vectors` that the family was made of, that span with `outer` a space
-    /// which the third vector may be as `near` as this, as a share of what `outer` leaves of it; in no order. Vectors that `outer` contains to
-    /// within `contained` are left out.
-    pub fn each_pair(
-        &self,
-        (outer, contained, near): (&Outer<N>, f64, f64),
-        vectors: &[(usize, [f64; N])],
-        [firsts, seconds]: [&[usize]; 2],
-        mut visit: impl FnMut(usize, usize),
+    /// What the third vector and `outer` leave of the family. Two of it that are beside each other span with `outer` a space which the third one may
+    /// be as `near` as this, as a share of what `outer` leaves of it. Vectors that `outer` contains to within `contained` are beside none.
+    pub fn beside<const N: usize>(&self, outer: &Outer<N>, contained: f64, near: f64) -> Directions {
+        let (mut coordinates, mut reaches) = (self.vectors.along(&outer.vector), self.rests.along(&outer.rest));
+        let least = contained * contained;
+        take_out(&mut coordinates, &mut reaches, &self.squares, &self.coordinates, outer.coordinate, least, long(near));
+        Directions { coordinates, reaches, far: FARTHER * near }
+    }
+}
+
+wide! {
+    /// Replaces cosines of vectors with an outer one by the coordinates of directions, and scalar products of what the third one leaves of both by
+    /// reaches. Vectors of which the outer one leaves no more than the square `least` are beside none.
+    fn take_out(
+        cosines: &mut [f64],
+        along: &mut [f64],
+        squares: &[f64],
+        coordinates: &[f64],
+        of_outer: f64,
+        least: f64,
+        long: f64,
     ) {
-        let left = |i: usize| {
-            let cosine = dot(&vectors[i].1, &outer.vector);
-            let own = 1.0 - cosine * cosine;
-            let along = dot(&self.rests[i], &outer.rest);
-            let (square, coordinate) = self.squares[i];
-            let left = (square - along * along).max(0.0);
-            let coordinate = (coordinate - along * outer.coordinate).abs() / left.sqrt().max(f64::MIN_POSITIVE);
-            (own > contained * contained).then(|| ((left / own).sqrt(), coordinate))
-        };
-        let (which, of_firsts): (Vec<usize>, Vec<(f64, f64)>) =
-            firsts.iter().filter_map(|&i| Some((i, left(i)?))).unzip();
-        let of_firsts = Directions::sorted(of_firsts, near);
-        for &second in seconds {
-            if let Some(left) = left(second) {
-                of_firsts.each_near(left, |first| {
-                    if which[first] != second {
-                        visit(which[first], second);
-                    }
-                });
-            }
+        let vectors = cosines.iter_mut().zip(along).zip(squares.iter().zip(coordinates));
+        for ((cosine, along), (square, coordinate)) in vectors {
+            let own = 1.0 - *cosine * *cosine;
+            let left = ((square - *along * *along).max(0.0) / own).sqrt();
+            let (of_direction, reach) = direction(left, (coordinate - *along * of_outer).abs() / own.sqrt(), long);
+            *cosine = if own > least { of_direction } else { f64::NAN };
+            *along = if own > least { reach } else { 0.0 };
         }
+    }
+}
+
+/// Directions of longer vectors are told.
+fn long(near: f64) -> f64 {
+    (SHORT * near.sqrt()).clamp(SHORTEST[0], SHORTEST[1])
+}
+
+/// The coordinate of a direction, and its reach, from what is left of a vector and the coordinate of that.
+#[inline(always)]
+fn direction(left: f64, coordinate: f64, long: f64) -> (f64, f64) {
+    match left < long {
+        true => (0.0, f64::INFINITY),
+        false => (coordinate / left, 1.0 / left),
     }
 }
 
@@ -191,12 +212,14 @@ mod tests {
             let plane: [f64; 5] = scaled(std::array::from_fn(|i| a * units[0].1[i] + b * units[1].1[i]));
             let third = scaled(std::array::from_fn(|i| plane[i] + beside * near * units[2].1[i]));
             let directions = Directions::new(&third, &units, near);
+            let (mut before, mut beside) = (Vec::new(), Vec::new());
             for i in 0..units.len() {
-                let mut visited = Vec::new();
-                directions.each_beside(i, |j| visited.push(j));
+                directions.before(i, &mut before);
+                directions.beside(&directions, i, &mut beside);
+                prop_assert!(before.is_sorted() && before.iter().all(|j| *j < i));
                 for j in (0..units.len()).filter(|j| *j != i) {
                     let is_near = off(&third, &units[i].1, &units[j].1) <= 0.99 * near;
-                    prop_assert!(!is_near || visited.contains(&j), "{i} {j}");
+                    prop_assert!(!is_near || beside.contains(&j) && (j > i || before.contains(&j)), "{i} {j}");
                 }
             }
         }
@@ -212,13 +235,15 @@ mod tests {
             let third: [f64; 6] =
                 scaled(std::array::from_fn(|i| a * units[0].1[i] + b * units[1].1[i] + c * units[2].1[i]));
             let outer = Outer::new(&third, &units[0].1);
-            let others: Vec<usize> = (1..units.len()).collect();
-            let mut visited = Vec::new();
-            Family::new(&third, &units).each_pair((&outer, 1e-5, near), &units, [&others, &others], |i, j| {
-                visited.push((i, j));
-            });
-            prop_assert!(visited.contains(&(1, 2)) && visited.contains(&(2, 1)));
-            prop_assert!(visited.iter().all(|(i, j)| i != j));
+            let directions = Family::new(6, &third, &units).beside(&outer, 1e-5, near);
+            let mut beside = Vec::new();
+            directions.before(2, &mut beside);
+            prop_assert!(beside.contains(&1));
+            directions.only(&[1, 2]).beside(&directions, 1, &mut beside);
+            prop_assert!(beside.contains(&1));
+            // The outer one is in the space that is taken out.
+            directions.beside(&directions, 0, &mut beside);
+            prop_assert_eq!(beside, Vec::<usize>::new());
         }
     }
 }

@@ -53,6 +53,7 @@ pub mod report;
 mod robust;
 mod roughness;
 mod rounded;
+mod rows;
 pub mod run_cost;
 mod runner_up;
 pub mod scatter;

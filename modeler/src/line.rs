@@ -14,6 +14,8 @@ const EXACT: f64 = 1e-8;
 const WHOLE: f64 = 1e-13;
 /// Directions of what is nearly all taken out are told no better: of candidates [`INDEPENDENT`] of the constant so much is arithmetic.
 const TOLD: f64 = 1e-10;
+/// Share of squares that their differences lose.
+const LOST: f64 = 1e-14;
 /// Candidates of the longest sum.
 const LONGEST: usize = 4;
 /// Square of what three candidates and the constant may leave before the sum is looked at closely.
@@ -324,15 +326,16 @@ impl<const N: usize> Search<'_, N> {
         let directions = Directions::new(&data, rest, near);
         let mut beside: Vec<usize> = Vec::new();
         for j in 1..rest.len() {
-            directions.each_beside(j, |i| beside.push(i));
             // The simplest first.
-            beside.sort_unstable();
-            for i in beside.drain(..).take_while(|i| *i < j) {
+            directions.before(j, &mut beside);
+            for &i in &beside {
                 let cosine = dot(&rest[i].1, &rest[j].1);
                 let sine_squared = 1.0 - cosine * cosine;
                 let second = along[j] - cosine * along[i];
                 let left = 1.0 - along[i] * along[i] - second * second / sine_squared;
-                if left < NEARLY && sine_squared > INDEPENDENT * INDEPENDENT {
+                if left < NEARLY.min(2.0 * near * near + LOST / sine_squared)
+                    && sine_squared > INDEPENDENT * INDEPENDENT
+                {
                     let chosen: Vec<usize> = with.iter().copied().chain([rest[i].0, rest[j].0]).collect();
                     self.offer(&chosen);
                 }
@@ -352,42 +355,35 @@ impl<const N: usize> Search<'_, N> {
         let off = if self.axis.size < LONGEST + 2 { WHOLE } else { EXACT };
         let near = self.near(&data, off).max(TOLD);
         let data = scaled(data);
-        let nested = self.remaining(&constant);
-        let counted: Vec<usize> = (0..nested.len()).filter(|&at| self.is_counted(nested[at].0)).collect();
-        let plain: Vec<usize> =
-            counted.iter().copied().filter(|&at| self.axis.candidates[nested[at].0].plain).collect();
-        self.tried = (plain.len().pow(2) * nested.len()) as f64 / 2.0;
-        let family = Family::new(&data, &nested);
-        let mut pairs: Vec<(usize, usize)> = Vec::new();
-        for (i, &at) in plain.iter().enumerate() {
-            let outer = Outer::new(&data, &nested[at].1);
-            let outer = (&outer, INDEPENDENT, near / outer.left());
-            let single = &plain[i + 1..];
-            family.each_pair(outer, &nested, [single, single], |a, b| {
-                if a < b {
-                    pairs.push((a, b));
-                }
-            });
-            self.third(at, &data, &nested, &mut pairs);
-            let inner: Vec<usize> =
-                (0..nested.len()).filter(|&inner| self.is_inside(nested[inner].0, nested[at].0)).collect();
-            if !inner.is_empty() {
-                family.each_pair(outer, &nested, [&inner, &counted], |a, b| pairs.push((a, b)));
-                self.third(at, &data, &nested, &mut pairs);
+        let rest = self.remaining(&constant);
+        let at = |k: &usize| rest.binary_search_by_key(k, |(k, _)| *k).ok();
+        let nests = self.axis.nests();
+        let plain: Vec<usize> = nests.iter().filter_map(|(k, _)| at(k)).collect();
+        let counted: Vec<usize> = (0..rest.len()).filter(|&i| self.axis.candidates[rest[i].0].is_counted()).collect();
+        self.tried = (plain.len().pow(2) * rest.len()) as f64 / 2.0;
+        let family = Family::new(self.axis.size, &data, &rest);
+        let (mut beside, mut pairs): (Vec<usize>, Vec<(usize, usize)>) = Default::default();
+        for (loops, inner) in nests {
+            let Some(outermost) = at(loops) else { continue };
+            let outer = Outer::new(&data, &rest[outermost].1);
+            let directions = family.beside(&outer, INDEPENDENT, near / outer.left());
+            let more = &plain[plain.partition_point(|i| *i <= outermost)..];
+            let of_more = directions.only(more);
+            for second in 1..more.len() {
+                of_more.before(second, &mut beside);
+                pairs.extend(beside.iter().map(|&first| (more[first], more[second])));
             }
+            self.third(outermost, &data, &rest, &mut pairs);
+            if inner.is_empty() {
+                continue;
+            }
+            let of_counted = directions.only(&counted);
+            for first in inner.iter().filter_map(at) {
+                of_counted.beside(&directions, first, &mut beside);
+                pairs.extend(beside.iter().map(|&i| (first, counted[i])).filter(|(first, second)| first != second));
+            }
+            self.third(outermost, &data, &rest, &mut pairs);
         }
-    }
-
-    /// Whether a candidate has whole values.
-    fn is_counted(&self, k: usize) -> bool {
-        self.axis.candidates[k].values.iter().all(|v| v.fract() == 0.0)
-    }
-
-    /// Whether the loops of `inner` may run inside that of `outer`.
-    fn is_inside(&self, inner: usize, outer: usize) -> bool {
-        let values = |k: usize| &self.axis.candidates[k].values[..self.axis.size];
-        !self.axis.candidates[inner].plain
-            && values(inner).iter().zip(values(outer)).all(|(x, y)| *y != 0.0 && (x / y).fract() == 0.0)
     }
 
     /// Offers those of the pairs of candidates that nearly span, with the constant and the candidate at `outer`, the data beside the constant.

@@ -570,9 +570,8 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
     let directions = Directions::new(&scaled(*first), rest, SPAN_TOLERANCE / size.sqrt());
     let mut beside: Vec<usize> = Vec::new();
     for j in 1..rest.len() {
-        directions.each_beside(j, |i| beside.push(i));
-        beside.sort_unstable();
-        for i in beside.drain(..).take_while(|i| *i < j) {
+        directions.before(j, &mut beside);
+        for &i in &beside {
             let cosine = dot(&rest[i].1, &rest[j].1);
             let sine_squared = 1.0 - cosine * cosine;
             let second = along[j] - cosine * along[i];

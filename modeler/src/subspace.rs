@@ -352,20 +352,22 @@ impl<const N: usize> Nearest<N> {
         let square = dot(&self.values, &self.values);
         let along: Vec<f64> = factors.iter().map(|(_, unit)| dot(&self.values, unit)).collect();
         let directions = Directions::new(&scaled(self.values), factors, (self.limit / square).sqrt());
+        let mut beside: Vec<usize> = Vec::new();
         for (j, (second, w)) in factors.iter().enumerate() {
-            directions.each_beside(j, |i| {
+            directions.before(j, &mut beside);
+            for &i in &beside {
                 let (first, v) = &factors[i];
                 let cosine = dot(v, w);
                 let sine_squared = 1.0 - cosine * cosine;
-                if i >= j || sine_squared <= INDEPENDENT * INDEPENDENT {
-                    return;
+                if sine_squared <= INDEPENDENT * INDEPENDENT {
+                    continue;
                 }
                 let rest = along[j] - cosine * along[i];
                 let left = square - along[i] * along[i] - rest * rest / sine_squared;
                 if left <= self.limit + LOST / sine_squared * square {
                     self.offer(&[*v, scaled(without(*w, &[*v]))], &[*first, *second]);
                 }
-            });
+            }
         }
     }
 
