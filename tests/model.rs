@@ -137,6 +137,18 @@ fn a_prediction_below_zero_is_told() {
 }
 
 #[test]
+fn what_was_measured_at_zero_is_predicted_there() {
+    let world = World::new();
+    let values: String = [0, 1, 2, 4, 8].iter().map(|p| format!("DATA {}\n", 3 + p)).collect();
+    world.write("zero.txt", &format!("PARAMETER p\nPOINTS 0 1 2 4 8\nREGION main\nMETRIC time\n{values}"));
+    let at = |p: &str| world.poise(["predict", "zero.txt", "--format", "json", "--at", p]);
+    let value = json(&at("p=0").status(0))["predictions"][0]["value"].as_f64().unwrap();
+    assert!((value - 3.0).abs() < 1e-9, "{value}");
+    let below = at("p=-1").status(2).stderr;
+    assert!(below.contains("--at gives p the value -1; parameters are positive."), "{below}");
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes_at_any_number_of_threads() {
     let world = with_input();
     let at =

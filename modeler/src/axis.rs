@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 pub(crate) const MOST_VALUES: usize = 16;
 /// Functions closer than this to the span of others are not told apart from it.
 pub(crate) const INDEPENDENT: f64 = 1e-5;
+/// Share of squares that their differences lose.
+pub(crate) const LOST: f64 = 1e-14;
 /// Loops in each other may have logarithms to this power together.
 const MOST_LOGARITHMS: i32 = 4;
 /// What a loop inside another one adds to the complexity of a factor.
@@ -217,4 +219,54 @@ pub(crate) fn orthonormal<const N: usize>(vectors: &[[f64; N]]) -> Vec<[f64; N]>
         basis.push(scaled(without(*v, &basis)));
     }
     basis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(rounding: Rounding) -> Axis {
+        let points = [8.0, 16.0, 24.0, 32.0, 40.0].map(|n| [n]);
+        let points: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
+        Axis::new(&points, 0, &ExponentSets::default(), rounding).unwrap()
+    }
+
+    #[test]
+    fn products_and_squares_are_those_of_each_candidate() {
+        let axis = axis(Rounding::Floor);
+        let vector: Vector = std::array::from_fn(|i| if i < 5 { 0.3 * i as f64 - 0.5 } else { 0.0 });
+        let (along, squares) = (axis.along(&vector), axis.squares(&vector));
+        assert_eq!((along.len(), squares.len()), (axis.candidates.len(), axis.candidates.len()));
+        for (k, candidate) in axis.candidates.iter().enumerate() {
+            let square = length(&product(&candidate.values, &vector)).powi(2);
+            assert!((along[k] - dot(&candidate.values, &vector)).abs() <= 1e-12 * length(&candidate.values));
+            assert!((squares[k] - square).abs() <= 1e-12 * square);
+        }
+    }
+
+    #[test]
+    fn loops_run_inside_those_whose_trips_divide_theirs() {
+        let axis = axis(Rounding::Floor);
+        let trips = |k: usize| &axis.candidates[k].values[..5];
+        // floor(log2(n)) and floor(n^(1/2)), and two of the latter in each other.
+        let at = |values: &[f64]| (0..axis.candidates.len()).find(|&k| trips(k) == values).unwrap();
+        let (outer, other) = (at(&[3.0, 4.0, 4.0, 5.0, 5.0]), at(&[2.0, 4.0, 4.0, 5.0, 6.0]));
+        let nested = at(&[4.0, 16.0, 16.0, 25.0, 36.0]);
+        let inside = |k: usize| &axis.nests().iter().find(|(loops, _)| *loops == k).unwrap().1;
+        assert!(inside(other).contains(&nested) && !inside(outer).contains(&nested));
+        assert!(!inside(other).contains(&other));
+        for (loops, inner) in axis.nests() {
+            assert!(trips(*loops).iter().all(|v| v.fract() == 0.0));
+            assert!(inner.iter().all(|k| trips(*k).iter().zip(trips(*loops)).all(|(x, y)| x % y == 0.0)));
+        }
+    }
+
+    #[test]
+    fn some_candidates_keep_their_order_and_values() {
+        let all = axis(Rounding::None);
+        let some = all.only(|c| c.is_extent());
+        let prices: Vec<f64> = some.candidates.iter().map(|c| c.price).collect();
+        assert!(prices.is_sorted() && some.candidates.len() == 3);
+        assert_eq!(some.along(&[1.0, 0.0, 0.0, 0.0, 0.0]), [8.0, 64.0, 512.0]);
+    }
 }

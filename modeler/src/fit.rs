@@ -3,6 +3,7 @@
 mod counts;
 mod first_value;
 mod pooling;
+mod rounded_times;
 mod searched;
 mod shape;
 mod smooth_counts;

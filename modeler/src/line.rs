@@ -3,7 +3,7 @@
 //! Blocks of code are executed a whole number of times per iteration, so a sum with whole, non-negative coefficients is
 //! taken before one without, even where the latter has a term fewer: with few values, only that tells many sums apart.
 
-use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
+use crate::axis::{Axis, INDEPENDENT, LOST, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
 use crate::coplanar::{Directions, Family, Outer};
 use crate::effort::common_step;
 use crate::linear::{least_squares, residual};
@@ -14,8 +14,6 @@ const EXACT: f64 = 1e-8;
 const WHOLE: f64 = 1e-13;
 /// Directions of what is nearly all taken out are told no better: of candidates [`INDEPENDENT`] of the constant so much is arithmetic.
 const TOLD: f64 = 1e-10;
-/// Share of squares that their differences lose.
-const LOST: f64 = 1e-14;
 /// Candidates of the longest sum.
 const LONGEST: usize = 4;
 /// Square of what three candidates and the constant may leave before the sum is looked at closely.

@@ -7,29 +7,32 @@ use crate::wide::wide;
 /// `columns` are k vectors as long as `data`.
 pub(crate) fn least_squares(columns: &[Vec<f64>], data: &[f64]) -> Vec<f64> {
     let (n, k) = (data.len(), columns.len());
-    let mut a: Vec<Vec<f64>> = columns.to_vec();
-    let mut b = data.to_vec();
+    // The columns and the data, back to back.
+    let mut a = Vec::with_capacity(n * (k + 1));
+    columns.iter().for_each(|column| a.extend_from_slice(column));
+    a.extend_from_slice(data);
+    let mut v = Vec::with_capacity(n);
     let mut diagonal = vec![0.0; k];
     for j in 0..k.min(n) {
-        let total = a[j].iter().map(|v| v * v).sum::<f64>().sqrt();
-        let norm = a[j][j..].iter().map(|v| v * v).sum::<f64>().sqrt();
+        let (column, others) = a[n * j..].split_at_mut(n);
+        let total = column.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let norm = column[j..].iter().map(|v| v * v).sum::<f64>().sqrt();
         if norm <= 1e-13 * total || norm == 0.0 {
             continue;
         }
-        let sign = if a[j][j] > 0.0 { -1.0 } else { 1.0 };
+        let sign = if column[j] > 0.0 { -1.0 } else { 1.0 };
         diagonal[j] = sign * norm;
-        let mut v = a[j][j..].to_vec();
+        v.clear();
+        v.extend_from_slice(&column[j..]);
         v[0] -= sign * norm;
         let scale = 2.0 / v.iter().map(|x| x * x).sum::<f64>();
-        for column in a.iter_mut().skip(j + 1) {
-            reflect(&v, scale, &mut column[j..]);
-        }
-        reflect(&v, scale, &mut b[j..]);
+        others.chunks_exact_mut(n).for_each(|other| reflect(&v, scale, &mut other[j..]));
     }
+    let (a, b) = a.split_at(n * k);
     let mut c = vec![0.0; k];
     for j in (0..k.min(n)).rev() {
         if diagonal[j] != 0.0 {
-            let rest: f64 = (j + 1..k).map(|l| a[l][j] * c[l]).sum();
+            let rest: f64 = (j + 1..k).map(|l| a[n * l + j] * c[l]).sum();
             c[j] = (b[j] - rest) / diagonal[j];
         }
     }

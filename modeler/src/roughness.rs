@@ -256,6 +256,8 @@ pub(crate) struct Off {
     pub point: usize,
     /// Whether behaviour may change there, and not one run be off: it is the last of a line, and no line that goes on says that it is off.
     pub may_be_change: bool,
+    /// Whether it is the first of a line and above it: something may not happen there that does everywhere else, so only a longer time is off.
+    pub only_longer: bool,
 }
 
 /// The points that are off the line through their neighbours along a parameter by more than the share `least`, on logarithmic scales; the
@@ -274,17 +276,17 @@ pub(crate) fn off_lines(lines: &Lines, y: &[f64], least: f64) -> Vec<Off> {
         let before = (middle - triple.share * last) / (1.0 - triple.share);
         let behind = (middle - (1.0 - triple.share) * first) / triple.share;
         if first - before > least && is_first(a) && corners[a].is_none() {
-            off.push(Off { point: a, may_be_change: false });
+            off.push(Off { point: a, may_be_change: false, only_longer: true });
         }
         if (triple.off(&logs) * triple.deviation).abs() > least {
-            off.push(Off { point: b, may_be_change: false });
+            off.push(Off { point: b, may_be_change: false, only_longer: false });
         }
         if (last - behind).abs() > least && is_last(c) && corners[c].is_none() {
-            off.push(Off { point: c, may_be_change: true });
+            off.push(Off { point: c, may_be_change: true, only_longer: false });
         }
     }
     let of_corners = (0..y.len()).filter(|&i| corners[i] == Some(true));
-    off.extend(of_corners.map(|point| Off { point, may_be_change: false }));
+    off.extend(of_corners.map(|point| Off { point, may_be_change: false, only_longer: false }));
     off.sort_unstable();
     // Of what several lines say of a point that counts which lets it be left out.
     off.dedup_by_key(|off| off.point);

@@ -30,11 +30,35 @@ pub(crate) fn deviation_of(experiment: &Experiment, series: &Series) -> f64 {
     tick(&values).map_or(0.0, |tick| tick / (12f64.sqrt() * median(&mut values)))
 }
 
+/// How far multiples of a step are off whole numbers of them, beside the arithmetic's 1e-16 of a million steps.
+const WHOLE: f64 = 1e-6;
+/// Finer steps, as shares of the largest value, are not told from arithmetic.
+const FINEST: f64 = 1e-6;
+
 /// The largest 10^-k seconds of which all these are multiples, if there are any.
 fn tick(values: &[f64]) -> Option<f64> {
     let is_multiple = |v: &f64, unit: f64| (v * unit - (v * unit).round()).abs() <= 1e-12 * v * unit;
     let unit = DECIMALS.map(|k| 10f64.powi(k)).find(|unit| values.iter().all(|v| is_multiple(v, *unit)))?;
     (!values.is_empty()).then_some(unit.recip())
+}
+
+/// The step in which values were rounded, in whatever unit: the greatest common divisor of their differences, where it is told.
+pub(crate) fn step(values: &[f64]) -> Option<f64> {
+    let largest = values.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+    // What arithmetic leaves of a multiple of a number that is so many times smaller.
+    let nothing = |of: f64| 8.0 * f64::EPSILON * largest * (largest / of);
+    let (mut step, mut farthest) = (0.0, 0.0_f64);
+    for v in values {
+        let (mut a, mut b) = (step, (v - values[0]).abs());
+        farthest = farthest.max(b);
+        while b > nothing(a) {
+            (a, b) = (b, a % b);
+        }
+        // The more steps there are, the better one is known.
+        step = if a > 0.0 { farthest / (farthest / a).round() } else { b };
+    }
+    let is_multiple = |v: &f64| ((v - values[0]) / step - ((v - values[0]) / step).round()).abs() < WHOLE;
+    (step > FINEST * largest && values.iter().all(is_multiple)).then_some(step)
 }
 
 /// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of 10^-k seconds and rounds: a quarter of that,
@@ -100,6 +124,24 @@ mod tests {
         }
         let experiment = builder.finish();
         deviation_of(&experiment, &experiment.series[0])
+    }
+
+    #[test]
+    fn steps_are_told_in_any_unit_and_from_any_offset() {
+        let thousandths = [0.416, 1.052, 2.111, 3.595, 5.502, 0.31, 0.628, 1.158, 1.899, 2.853, 0.257, 0.681];
+        for unit in [1.0, 1.0 / 3.0, 1e-9, 1e12] {
+            let of = |offset: f64| thousandths.map(|v| unit * (v + offset));
+            for offset in [0.0, 2f64.sqrt()] {
+                assert!((step(&of(offset)).unwrap() / unit - 1e-3).abs() < 1e-11, "{unit} {offset}");
+            }
+            // One value that is off tells that there is none.
+            let mut other = of(0.0);
+            other[7] += 0.000_37 * unit;
+            assert!(step(&other).is_none_or(|step| step < 1.1e-5 * unit));
+        }
+        assert_eq!((step(&[1.0, 1.0, 1.0]), step(&[]), step(&[0.0, 0.0])), (None, None, None));
+        assert_eq!(step(&[2f64.sqrt(), 3f64.sqrt(), 5f64.sqrt(), 7f64.sqrt()]), None);
+        assert_eq!(step(&[5.0, 7.0, 5.0, 13.0]), Some(2.0));
     }
 
     /// The deviation of what is even between -0.05 and 0.05 is that over √3.

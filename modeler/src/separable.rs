@@ -7,13 +7,12 @@
 //! [`crate::line`] explains. A function that is no such sum is not found here.
 
 use crate::axis::{
-    Axis, Candidate, INDEPENDENT, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without,
+    Axis, Candidate, INDEPENDENT, LOST, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without,
 };
 use crate::coplanar::Directions;
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
-use crate::model::Factor;
 use crate::multiples;
 use crate::options::ExponentSets;
 use crate::subspace::{self, Sum};
@@ -25,8 +24,6 @@ const RANK_TOLERANCE: f64 = 1e-10;
 const DEGENERATE: f64 = 1e-9;
 /// Distance below which a unit vector lies in a span.
 const SPAN_TOLERANCE: f64 = 1e-8;
-/// Share of squares that their differences lose.
-const LOST: f64 = 1e-14;
 /// Relative residual of an exact function at every point.
 const EXACT: f64 = 1e-8;
 /// How far the search goes with bounds of unknown scale, see [`line::explain`].
@@ -43,8 +40,8 @@ pub(crate) struct Grid {
     pub smooth: Vec<Axis>,
     /// The same with negative exponents.
     pub falling: Vec<Axis>,
-    /// Whole powers alone.
-    plain: Vec<Axis>,
+    /// The smooth candidates that are whole powers.
+    whole_powers: Vec<Axis>,
     /// Values per parameter.
     pub sizes: Vec<usize>,
 }
@@ -92,8 +89,9 @@ impl Grid {
         let sizes: Vec<usize> = by_rounding[0].iter().map(|a| a.size).collect();
         let smooth = axes_of(sets, Rounding::None)?;
         let falling = axes_of(&sets.falling(), Rounding::None)?;
-        let plain = smooth.iter().map(|axis| axis.only(|c| c.factor.as_ref().is_none_or(is_whole_power))).collect();
-        Some(Self { by_rounding, smooth, falling, plain, sizes })
+        let is_whole_power = |c: &Candidate| c.factor.is_none_or(|f| f.log_exponent == 0 && f.exponent.is_integer());
+        let whole_powers = smooth.iter().map(|axis| axis.only(is_whole_power)).collect();
+        Some(Self { by_rounding, smooth, falling, whole_powers, sizes })
     }
 
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.
@@ -127,7 +125,7 @@ impl Grid {
     fn with(&self, by_rounding: &[Vec<Axis>], y: &[f64], most: usize) -> Option<(f64, Vec<(Shape, f64)>)> {
         (0..=most).find_map(|effort| {
             let found: Vec<Exact> = by_rounding.iter().filter_map(|axes| exact(axes, y, effort)).collect();
-            let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.plain, y, effort));
+            let plain = || (0..=line::MOST_EFFORT).find_map(|effort| exact(&self.whole_powers, y, effort));
             if let Some(plain) = (!found.is_empty()).then(plain).flatten().filter(|f| is_plain(f, y.len())) {
                 return Some(plain.2);
             }
@@ -267,11 +265,9 @@ const PLAIN_SPARE: usize = 3;
 fn is_plain((_, _, (constant, terms)): &Exact, values: usize) -> bool {
     let is_whole = |c: f64| c >= -EXACT && (c - c.round()).abs() <= EXACT * c.abs().max(1.0);
     let coefficients = terms.len() + usize::from(*constant != 0.0);
-    is_whole(*constant) && terms.iter().all(|(_, c)| is_whole(*c)) && coefficients + PLAIN_SPARE <= values
-}
-
-fn is_whole_power(factor: &Factor) -> bool {
-    factor.log_exponent == 0 && factor.exponent.is_integer()
+    is_whole(*constant)
+        && terms.iter().all(|(_, c)| is_whole(*c) && c.round() >= 1.0)
+        && coefficients + PLAIN_SPARE <= values
 }
 
 fn assemble(axes: &[Axis], products: &[Product], c: &[f64]) -> (f64, Vec<(Shape, f64)>) {
@@ -392,12 +388,12 @@ fn factors(axis: &Axis, columns: &[Vector], effort: usize) -> Option<Vec<usize>>
     let mut candidates = Weighted::new(axis, &weights);
     let inside = candidates.share_in(&span);
     let mut chosen: Vec<usize> = Vec::new();
-    for (k, (inside, square)) in inside.iter().zip(candidates.squares.clone()).enumerate() {
+    for (k, inside) in inside.iter().enumerate() {
         if chosen.len() == span.len() {
             break;
         }
         // Enough to reject nearly all.
-        if *inside < (1.0 - SPAN_TOLERANCE) * square {
+        if *inside < (1.0 - SPAN_TOLERANCE) * candidates.squares[k] {
             continue;
         }
         let unit = candidates.unit(k);
@@ -500,7 +496,7 @@ impl<'a> Weighted<'a> {
         let room = self.axis.size.checked_sub(1 + self.basis.len())?;
         if room >= 1
             && missing.len() == 1
-            && let Some(k) = self.single_that_covers(missing)
+            && let Some(k) = self.single_that_covers(missing, |k| self.is_apart(k))
         {
             return Some(vec![k]);
         }
@@ -514,7 +510,7 @@ impl<'a> Weighted<'a> {
         if room >= 2
             && missing.len() <= 2
             && let Some((candidates, missing)) = beside_constant(missing)
-            && let Some(k) = candidates.single_that_covers(&missing)
+            && let Some(k) = candidates.single_that_covers(&missing, |k| k > 0 && self.is_apart(k))
         {
             return Some(vec![0, k]);
         }
@@ -534,19 +530,23 @@ impl<'a> Weighted<'a> {
         Some(std::iter::once(0).chain(pair).collect())
     }
 
-    /// The first candidate that spans all of `missing`, of which nothing is in the span of what is taken out.
-    fn single_that_covers(&self, missing: &[Vector]) -> Option<usize> {
+    /// Whether a candidate is not in the span of what is taken out.
+    fn is_apart(&self, k: usize) -> bool {
+        self.left[k] > INDEPENDENT * INDEPENDENT * self.squares[k]
+    }
+
+    /// The first of some candidates that spans all of `missing`, of which nothing is in the span of what is taken out.
+    fn single_that_covers(&self, missing: &[Vector], is_one: impl Fn(usize) -> bool) -> Option<usize> {
         let largest = missing.iter().max_by(|a, b| length(a).total_cmp(&length(b)))?;
         let size = dot(largest, largest);
         let along = self.axis.along(&product(largest, self.weights));
         let is_near = |k: &usize| {
             let (left, square) = (self.left[*k], self.squares[*k]);
-            let limit = SPAN_TOLERANCE * SPAN_TOLERANCE + LOST * square / left * size;
-            // Enough to reject nearly all.
-            left > INDEPENDENT * INDEPENDENT * square && size - along[*k] * along[*k] / left <= limit
+            // Enough to reject nearly all, and multiplied by what may be next to nothing.
+            size * left - along[*k] * along[*k] <= SPAN_TOLERANCE * SPAN_TOLERANCE * left + LOST * square * size
         };
         let spans = |k: &usize| covers(missing, &[scaled(without(self.unit(*k), &self.basis))]);
-        (0..along.len()).filter(is_near).find(spans)
+        (0..along.len()).filter(|k| is_one(*k)).filter(is_near).find(spans)
     }
 
     /// What is left of the candidates, of length one, without those of which nothing is.
@@ -597,6 +597,7 @@ fn covers(missing: &[Vector], with: &[Vector]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::effort;
 
     #[test]
     fn a_grid_with_a_hole_is_none() {
@@ -623,6 +624,83 @@ mod tests {
         let (constant, terms) = grid.function(&y).expect("an exact function");
         assert!((constant - 6.0).abs() < 1e-4, "{constant} {terms:?}");
         assert_eq!(terms.len(), 5, "{terms:?}");
+    }
+
+    fn grid_of(values: &[&[f64]]) -> (Grid, Vec<Vec<f64>>) {
+        let longer = |points: Vec<Vec<f64>>, of: &&[f64]| -> Vec<Vec<f64>> {
+            points.iter().flat_map(|x| of.iter().map(|v| x.iter().copied().chain([*v]).collect())).collect()
+        };
+        let points = values.iter().fold(vec![Vec::new()], longer);
+        let views: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+        let all: Vec<usize> = (0..values.len()).collect();
+        (Grid::new(&views, &all, &ExponentSets::default()).unwrap(), points)
+    }
+
+    /// Where counts are zero the weights are so large that the constant and what else is not zero there are nearly one.
+    #[test]
+    fn products_of_what_is_zero_at_one_are_found() {
+        let doubling: Vec<f64> = (0..7).map(|i| f64::from(i).exp2()).collect();
+        let eights = [1.0, 8.0, 64.0, 512.0, 4096.0];
+        type Count = fn(&[f64]) -> f64;
+        let cases: [(Vec<&[f64]>, Count, usize); 4] = [
+            (vec![&doubling, &doubling], |x| (x[0] - 1.0) * (x[1] - 1.0), 3),
+            (vec![&eights, &eights], |x| (x[0] - 1.0) * (x[1] - 1.0), 3),
+            (vec![&doubling[..6], &doubling[..6]], |x| 5.0 * (x[0] - 1.0) * (x[1] * x[1] - 1.0), 3),
+            (vec![&doubling, &doubling, &[10.0, 20.0, 40.0]], |x| (x[0] - 1.0) * (x[1] - 1.0) * x[2], 4),
+        ];
+        for (values, count, terms) in cases {
+            let (grid, points) = grid_of(&values);
+            let y: Vec<f64> = points.iter().map(|x| count(x)).collect();
+            let (constant, found) = grid.function(&y).expect("an exact function");
+            assert_eq!(found.len(), terms, "{constant} {found:?}");
+            let far: Vec<f64> = values.iter().map(|of| 4.0 * of[of.len() - 1]).collect();
+            let there = effort::exact(constant, found).at(&far);
+            assert!((there / count(&far) - 1.0).abs() < 1e-6, "{there} for {}", count(&far));
+        }
+    }
+
+    #[test]
+    fn candidates_that_span_are_found_as_by_a_close_look_at_all() {
+        let (grid, points) = grid_of(&[&[1.0, 2.0, 4.0, 8.0, 16.0], &[1.0, 2.0, 3.0, 4.0, 5.0]]);
+        let counts: [fn(&[f64]) -> f64; 4] = [
+            |x| (x[0] - 1.0) * x[1],
+            |x| 7.0 + x[0].powf(1.5).floor() * x[1],
+            |x| 3.0 * x[0].sqrt() * x[1] + 2.0,
+            |x| (x[0].log2() + 5.0 * x[0]) * (x[1] - 1.0),
+        ];
+        for count in counts {
+            let y: Vec<f64> = points.iter().map(|x| count(x)).collect();
+            for (position, axis) in grid.by_rounding.iter().flat_map(|axes| axes.iter().enumerate()) {
+                let columns = fibers(&y, &grid.sizes, position);
+                let weights = weights(&columns);
+                let span = column_span(&columns, &weights, axis.size);
+                let candidates = Weighted::new(axis, &weights);
+                let mut constant = candidates.clone();
+                constant.take_out(candidates.constant().unwrap());
+                for of in [&candidates, &constant] {
+                    let missing: Vec<Vector> = span.iter().map(|u| without(*u, &of.basis)).collect();
+                    let close = |k: &usize| covers(&missing, &[scaled(without(of.unit(*k), &of.basis))]);
+                    let is_one = |k: usize| k > 0 && candidates.is_apart(k);
+                    let by_hand = (0..axis.candidates.len()).filter(|k| is_one(*k)).find(close);
+                    assert_eq!(of.single_that_covers(&missing, is_one), by_hand);
+                }
+            }
+        }
+    }
+
+    /// Whole numbers of whole powers come before a rounded bound that gives the same few values, and nothing else does for being one.
+    #[test]
+    fn whole_powers_come_before_rounded_bounds() {
+        let (grid, points) = grid_of(&[&[10.0, 20.0, 30.0, 40.0, 50.0]]);
+        let y: Vec<f64> = points.iter().map(|x| 20.0 + x[0]).collect();
+        let (constant, terms) = grid.function(&y).unwrap();
+        assert!((constant - 20.0).abs() < 1e-9 && terms.len() == 1 && (terms[0].1 - 1.0).abs() < 1e-9, "{terms:?}");
+        // A cube times next to nothing is no whole number of them.
+        let near: Vec<f64> = (0..14).map(|i| 1e6 + f64::from(i)).collect();
+        let (grid, points) = grid_of(&[&near]);
+        let y: Vec<f64> = points.iter().map(|x| 14.0 * x[0].powf(1.5) + 9.0).collect();
+        let (_, terms) = grid.function(&y).unwrap();
+        assert!(terms.iter().all(|(_, c)| *c > 1.0), "{terms:?}");
     }
 
     #[test]

@@ -83,6 +83,11 @@ impl Candidate {
         value_at(self.constant, &self.terms, x)
     }
 
+    /// How many summands there are.
+    pub fn coefficients(&self) -> usize {
+        self.terms.len() + usize::from(self.constant != 0.0)
+    }
+
     /// Whether it gives the values without any noise.
     pub fn is_exact(&self) -> bool {
         self.left_out.sqrt() < EXPLAINS

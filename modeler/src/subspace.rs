@@ -7,7 +7,7 @@
 //! need to be tried. What multiplies a factor that passes is an array of the other parameters, which is taken apart in the same way; in
 //! the end there are functions of one parameter, which have few factors.
 
-use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, Vector, dot, length, scaled, without};
+use crate::axis::{Axis, INDEPENDENT, LOST, MOST_VALUES, Vector, dot, length, scaled, without};
 use crate::coplanar::Directions;
 use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares, residual};
 use crate::separable::{Product, fibers, remaining};
@@ -23,8 +23,6 @@ const ARITHMETIC: f64 = 1e-15;
 /// How far singular values are computed, and for how long at most: some steps each are usual.
 const SVD_PRECISION: f64 = 5.0 * f64::EPSILON;
 const SVD_STEPS: usize = 1000;
-/// Share of squares that their differences lose.
-const LOST: f64 = 1e-14;
 /// How many factors of a parameter are looked at that lie in the span, and how many sums.
 const MOST_IN_SPAN: usize = 8;
 /// How many sets of them are looked at where two other parameters and more follow, each of which has such sets again.

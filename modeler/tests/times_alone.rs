@@ -882,3 +882,46 @@ fn one_of_few_times_gone_astray_is_left_out() {
     }
     assert!(left_out <= 20, "{left_out} of 400 whose noise is the same everywhere");
 }
+
+/// The medians of an MPI_Allgather, which rise ever more steeply: what four of them extrapolate to is no reason to leave the first, a shorter one,
+/// out.
+#[test]
+fn a_shorter_first_time_is_kept() {
+    let points = grid(&[&[32.0, 64.0, 128.0, 256.0, 512.0]]);
+    let times = [93.1582, 188.1749, 448.7534, 2110.07205, 12627.9019];
+    let measured = |x: &[f64]| times[(x[0].log2() - 5.0) as usize];
+    let models = fit(&experiment(&points, &[1], &mut |x| measured(x)), &Options::default());
+    let codes: Vec<&str> = models.models[0].warnings.iter().map(|warning| warning.code).collect();
+    assert!(!codes.contains(&modeler::warning::ASTRAY), "{:?}", models.models[0].warnings);
+    assert!((models.models[0].at(&[32.0]) / 93.1582 - 1.0).abs() < 0.3);
+}
+
+/// Times without noise in milliseconds, as a table gives them: what rounding leaves is no term, whose share would grow beyond the measured points.
+#[test]
+fn what_rounding_leaves_is_no_term() {
+    let points = grid(&[&[1.0, 2.0, 4.0, 8.0, 16.0], &[10.0, 20.0, 30.0, 40.0, 50.0]]);
+    let mut generator = StdRng::seed_from_u64(5);
+    for case in 0..30 {
+        let (constant, coefficient) = (generator.random_range(0.05..0.5), generator.random_range(0.002..0.02));
+        let product = |x: &[f64]| [x[1] * x[1] / x[0], x[1] * x[1] / x[0].sqrt(), x[1] / x[0]][case % 3];
+        let truth = |x: &[f64]| constant + coefficient * product(x);
+        for repetitions in [1, 2] {
+            let mut milliseconds = |x: &[f64]| (1000.0 * truth(x)).round() / 1000.0;
+            let experiment = experiment(&points, &[repetitions], &mut milliseconds);
+            let models = fit(&experiment, &Options::default());
+            let said = models.models[0].expression(&experiment.parameters);
+            assert_eq!(models.models[0].terms.len(), 1, "{case}: {said} for {constant} + {coefficient} f");
+            let far = [64.0, 100.0];
+            let off = models.models[0].at(&far) - truth(&far);
+            assert!(off.abs() < 1e-3, "{case}: {said} is off by {off}");
+        }
+    }
+    // What noise leaves is more than that.
+    let mut noisy = |x: &[f64]| {
+        let noise = 1.0 + 0.03 * generator.random_range(-1.0..1.0);
+        (1e6 * noise * (0.2 + 0.01 * x[1] * x[1] / x[0])).round() / 1e6
+    };
+    let experiment = experiment(&points, &[1], &mut noisy);
+    let noise = fit(&experiment, &Options::default()).models[0].quality.noise.unwrap();
+    assert!((0.01..0.03).contains(&noise), "{noise}");
+}

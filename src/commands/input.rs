@@ -352,7 +352,7 @@ pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>
 /// What `option` gives for each parameter, where it gives any.
 ///
 /// # Errors
-/// It names what is no parameter, or one twice, or gives a value that is not positive.
+/// It names what is no parameter, or one twice, or gives a value that is not positive and below all that was measured.
 pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments) -> Result<Vec<Option<f64>>> {
     for (i, (name, _)) in given.0.iter().enumerate() {
         if !experiment.parameters.contains(name) {
@@ -365,7 +365,12 @@ pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments)
             return Err(Error::Usage(format!("{option} gives {name} twice.")));
         }
     }
-    if let Some((name, value)) = given.0.iter().find(|(_, value)| *value <= 0.0) {
+    let least = |name: &String| {
+        let of = experiment.parameters.iter().position(|parameter| parameter == name);
+        of.map_or(0.0, |l| experiment.points.iter().map(|x| x[l]).fold(f64::INFINITY, f64::min))
+    };
+    // What was measured there can be predicted there.
+    if let Some((name, value)) = given.0.iter().find(|(name, value)| *value <= 0.0 && *value < least(name)) {
         return Err(Error::Usage(format!("{option} gives {name} the value {value}; parameters are positive.")));
     }
     let value = |parameter: &String| given.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);

@@ -87,6 +87,8 @@ impl<'a> Fitter<'a> {
         );
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
+        } else if let Some(rounded) = self.rounded_time(data, &found, &hypotheses, workspace) {
+            return rounded;
         }
         let sums = found.first().map(|first| sums::beside(first, data, &hypotheses, workspace)).unwrap_or_default();
         if sums.is_empty() { found } else { sums }

@@ -204,6 +204,9 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let expected = best.at(data.points[i]);
+        if off.only_longer && y[i] < expected {
+            return None;
+        }
         let least = if are_few { ASTRAY } else { ASTRAY_OF_MANY };
         (is_off(y[i], expected, least) && !comes_again(data, i, |o| is_off(o.1, expected, ASTRAY)))
             .then_some((i, expected))

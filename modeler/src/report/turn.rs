@@ -118,7 +118,7 @@ fn along(
     let turns_up = predicted > (1.0 + SHARE) * of_last && y[0] > (1.0 + SHARE) * of_last;
     (turns_up && none_rises()).then(|| {
         format!(
-            "No value that was measured rises along {name} beyond noise, and the model does: it says {predicted_there} at {} after {to} at {}\
+            "No value that was measured rises along {name} beyond noise, and yet the model says {predicted_there} at {} after {to} at {}\
              {of_others}. That it rises there is not measured.",
             at(target[l]),
             at(last[l])
@@ -160,7 +160,7 @@ mod tests {
         let many = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
         let said = doubted(&over(&many, |p| (30.0 / p).max(0.27))).unwrap();
         assert!(
-            said.starts_with("No value that was measured rises along p beyond noise, and the model does: it says"),
+            said.starts_with("No value that was measured rises along p beyond noise, and yet the model says"),
             "{said}"
         );
         // What goes on as it was measured is not doubted.
