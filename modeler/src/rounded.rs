@@ -56,9 +56,12 @@ pub(crate) fn step(values: &[f64]) -> Option<f64> {
         }
         // The more steps there are, the better one is known.
         step = if a > 0.0 { farthest / (farthest / a).round() } else { b };
+        if step > 0.0 && step <= FINEST * largest {
+            return None;
+        }
     }
     let is_multiple = |v: &f64| ((v - values[0]) / step - ((v - values[0]) / step).round()).abs() < WHOLE;
-    (step > FINEST * largest && values.iter().all(is_multiple)).then_some(step)
+    (step > 0.0 && values.iter().all(is_multiple)).then_some(step)
 }
 
 /// What a time of `series` is in the mean that its clock shows as zero, where it shows multiples of 10^-k seconds and rounds: a quarter of that,
