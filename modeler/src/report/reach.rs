@@ -18,6 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
 const LEAST: f64 = 0.05;
 
+/// Of so many points one that was left out is missed.
+const FEW: usize = 8;
+
 /// Parameters that follow a power of each other do so up to this, of their logarithms: sizes are whole numbers.
 const ALIKE: f64 = 0.1;
 
@@ -436,7 +439,26 @@ impl<'a> Doubts<'a> {
         };
         let two_values = about(&self.of_two_values, only.iter());
         let others = || self.of_all.clone().or_else(|| self.at_one(model)).or_else(below_zero);
-        joined(others().or_else(|| joined(turn(), of_times())), two_values)
+        let doubt = joined(others().or_else(|| joined(turn(), of_times())), two_values);
+        joined(doubt, self.left_out_of_few(model))
+    }
+
+    /// That `model` leaves one of few points out: that its run went astray is likely, and the interval takes it for sure.
+    fn left_out_of_few(&self, model: &Model) -> Option<String> {
+        let series = self.experiment.series_of(model.callpath, model.metric)?;
+        let is_left_out = |point: &[f64], value: &f64| {
+            model.uncertainty.left_out.iter().any(|(x, left_out)| x == point && left_out == value)
+        };
+        let all: Vec<(&[f64], &[f64])> = self.experiment.measurements(series).collect();
+        let is_astray = model.warnings.iter().any(|warning| warning.code == warning::ASTRAY)
+            && all.iter().any(|(point, values)| values.iter().all(|value| is_left_out(point, value)));
+        (all.len() <= FEW && is_astray).then(|| {
+            format!(
+                "One of the {} points was left out as gone astray, which so few do not tell for sure and the interval does not allow for: measure \
+                 it again. `poise model` names it.",
+                all.len()
+            )
+        })
     }
 
     /// That `model` is of more than one rank, and the target is one.
@@ -536,6 +558,24 @@ pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Times of five points may be off by chance as one that went astray is.
+    #[test]
+    fn predictions_without_one_of_few_points_are_doubted() {
+        let doubts_of = |times: &[f64]| {
+            let points: String = (0..times.len()).map(|i| format!(" {}", 100 << i)).collect();
+            let data: String = times.iter().map(|time| format!("DATA {time}\n")).collect();
+            let text = format!("PARAMETER n\nPOINTS{points}\nREGION a\nMETRIC time\n{data}");
+            let experiment = crate::formats::read_bytes("a.txt", text.into(), &Default::default()).unwrap().experiment;
+            let fits = crate::fit(&experiment, &Default::default());
+            Doubts::at(&experiment, &[100.0 * 2_f64.powi(times.len() as i32 - 1)]).of(&fits.models[0])
+        };
+        let told = doubts_of(&[1.012, 2.543, 3.732, 7.963, 17.17]).unwrap();
+        assert!(told.starts_with("One of the 5 points was left out as gone astray"), "{told}");
+        assert_eq!(doubts_of(&[1.012, 1.9, 3.732, 7.963, 16.5]), None);
+        // Of nine one hardly decides.
+        assert_eq!(doubts_of(&[1.01, 2.02, 12.0, 8.01, 16.1, 32.2, 63.5, 128.4, 256.2]), None);
+    }
 
     /// Where a call path is missing at some points, those of its own count.
     #[test]
