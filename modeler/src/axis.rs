@@ -60,7 +60,9 @@ pub(crate) struct Axis {
     pub size: usize,
     /// By ascending complexity, the constant first.
     pub candidates: Vec<Candidate>,
+    /// Their values, for wide loops over all.
     rows: Rows,
+    /// See [`Axis::nests`].
     nests: OnceLock<Vec<(usize, Vec<usize>)>>,
 }
 

@@ -599,6 +599,16 @@ mod tests {
     use super::*;
     use crate::effort;
 
+    fn grid_of(values: &[&[f64]]) -> (Grid, Vec<Vec<f64>>) {
+        let longer = |points: Vec<Vec<f64>>, of: &&[f64]| -> Vec<Vec<f64>> {
+            points.iter().flat_map(|x| of.iter().map(|v| x.iter().copied().chain([*v]).collect())).collect()
+        };
+        let points = values.iter().fold(vec![Vec::new()], longer);
+        let views: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
+        let all: Vec<usize> = (0..values.len()).collect();
+        (Grid::new(&views, &all, &ExponentSets::default()).unwrap(), points)
+    }
+
     #[test]
     fn a_grid_with_a_hole_is_none() {
         let sets = ExponentSets::default();
@@ -610,13 +620,9 @@ mod tests {
 
     #[test]
     fn six_terms_with_rounded_bounds_are_named() {
-        let sets = ExponentSets::default();
-        let p = [128.0, 256.0, 512.0, 1024.0, 2048.0_f64];
-        let n = [8000.0, 16000.0, 24000.0, 32000.0, 40000.0_f64];
-        let points: Vec<[f64; 2]> = p.iter().flat_map(|&p| n.map(|n| [p, n])).collect();
-        let views: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
-        let grid = Grid::new(&views, &[0, 1], &sets).unwrap();
-        let count = |x: &[f64; 2]| {
+        let n = [8000.0, 16000.0, 24000.0, 32000.0, 40000.0];
+        let (grid, points) = grid_of(&[&[128.0, 256.0, 512.0, 1024.0, 2048.0], &n]);
+        let count = |x: &Vec<f64>| {
             let (a, b) = (x[0].powf(0.8).floor(), x[1].powf(0.75).floor());
             6.0 + 2.0 * a + 3.0 * a * b + 5.0 * x[1] + x[1] * x[0].log2().floor() + 4.0 * b
         };
@@ -624,16 +630,6 @@ mod tests {
         let (constant, terms) = grid.function(&y).expect("an exact function");
         assert!((constant - 6.0).abs() < 1e-4, "{constant} {terms:?}");
         assert_eq!(terms.len(), 5, "{terms:?}");
-    }
-
-    fn grid_of(values: &[&[f64]]) -> (Grid, Vec<Vec<f64>>) {
-        let longer = |points: Vec<Vec<f64>>, of: &&[f64]| -> Vec<Vec<f64>> {
-            points.iter().flat_map(|x| of.iter().map(|v| x.iter().copied().chain([*v]).collect())).collect()
-        };
-        let points = values.iter().fold(vec![Vec::new()], longer);
-        let views: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
-        let all: Vec<usize> = (0..values.len()).collect();
-        (Grid::new(&views, &all, &ExponentSets::default()).unwrap(), points)
     }
 
     /// Where counts are zero the weights are so large that the constant and what else is not zero there are nearly one.
@@ -705,10 +701,7 @@ mod tests {
 
     #[test]
     fn noise_is_no_function() {
-        let sets = ExponentSets::default();
-        let points: Vec<[f64; 1]> = [1.0, 2.0, 3.0, 4.0, 5.0].map(|x| [x]).to_vec();
-        let views: Vec<&[f64]> = points.iter().map(|x| x.as_slice()).collect();
-        let grid = Grid::new(&views, &[0], &sets).unwrap();
+        let (grid, _) = grid_of(&[&[1.0, 2.0, 3.0, 4.0, 5.0]]);
         assert_eq!(grid.function(&[1.0, 1.7, 3.1, 3.9, 5.3]), None);
     }
 }

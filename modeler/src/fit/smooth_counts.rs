@@ -18,7 +18,7 @@ const TELLING: [(usize, f64); 2] = [(8, 1e3), (4, 1e5)];
 const LARGEST: f64 = 1e13;
 /// What the function leaves, as a mean square over the twelfth of a squared step that rounding leaves: with less the values were not
 /// rounded, or are given by another function exactly; with more they are not the function's.
-const ROUNDED: std::ops::RangeInclusive<f64> = 1e-3..=1.5;
+pub(super) const ROUNDED: std::ops::RangeInclusive<f64> = 1e-3..=1.5;
 /// Where another function leaves no more than this, the values do not tell the two apart.
 const AS_GOOD: f64 = 6.0;
 /// Shares of values that arithmetic leaves: of its own, and of numbers of twelve digits.
@@ -91,24 +91,38 @@ impl Fitter<'_> {
     ) -> Option<Vec<Found>> {
         let step = common_step(y.iter().copied());
         let spare = spare(y, step)?;
-        let of_rounding = step * step / 12.0;
-        let n = y.len() as f64;
-        let variance = of_rounding * n / y.iter().map(|v| v * v).sum::<f64>();
-        // Rounding is the same everywhere, so all values are weighed alike.
         let extent = if fall { Extent::Proposed(&[]) } else { Extent::Usual };
-        let candidates = shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched);
-        let near = |of: &Candidate| {
-            let left =
-                y.iter().zip(&of.fitted).map(|(v, fitted)| (v - fitted).powi(2)).sum::<f64>() / (n * of_rounding);
-            let terms = of.terms.iter().map(|term| (term.factors.clone(), term.coefficient)).collect();
+        let candidates = near_rounded(y, step, extent, hypotheses, workspace);
+        let near = |(of, left): (Candidate, f64)| {
+            let terms = of.terms.into_iter().map(|term| (term.factors, term.coefficient)).collect();
             Near { constant: of.constant, terms, left, score: of.score }
         };
-        let near: Vec<Near> = candidates.iter().map(near).collect();
+        let near: Vec<Near> = candidates.into_iter().map(near).collect();
         if near.first().is_none_or(|first| y.len() < first.coefficients() + spare) {
             return None;
         }
         rounded(near, step, y, &hypotheses.points)
     }
+}
+
+/// What the search of times finds near values that were rounded in this step, best first, each with what it leaves as a mean square over the twelfth
+/// of a squared step that rounding leaves.
+pub(super) fn near_rounded(
+    y: &[f64],
+    step: f64,
+    extent: Extent<'_>,
+    hypotheses: &Hypotheses,
+    workspace: &mut Workspace,
+) -> Vec<(Candidate, f64)> {
+    let (of_rounding, n) = (step * step / 12.0, y.len() as f64);
+    let variance = of_rounding * n / y.iter().map(|v| v * v).sum::<f64>();
+    // Rounding is the same everywhere, so all values are weighed alike.
+    let found = shape_search::search(hypotheses, y, 0.0, (extent, variance), &mut workspace.searched);
+    let with_left = |of: Candidate| {
+        let squares: f64 = y.iter().zip(&of.fitted).map(|(v, fitted)| (v - fitted).powi(2)).sum();
+        (of, squares / (n * of_rounding))
+    };
+    found.into_iter().map(with_left).collect()
 }
 
 /// The step in which the counts of a line change.
