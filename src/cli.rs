@@ -665,7 +665,10 @@ pub struct Assignments(pub Vec<(String, f64)>);
 
 pub fn parse_assignment(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("give a parameter and its value, such as p=4096")?;
-    let number: f64 = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
+    let number: f64 = value
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{value}` is not a number: write it in digits, such as 65536 or 1e6, without a unit"))?;
     if name.trim().is_empty() {
         return Err("the parameter's name is missing before `=`".into());
     }

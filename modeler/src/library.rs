@@ -287,7 +287,7 @@ pub(crate) fn factor_columns(
 ) -> Vec<FactorColumn> {
     let x: Vec<f64> = points.iter().map(|point| point[parameter]).collect();
     let mut columns = vec![FactorColumn { factor: None, values: vec![1.0; x.len()] }];
-    if x.iter().all(|v| *v == x[0]) || x.iter().any(|v| *v < 0.0) {
+    if x.iter().all(|v| *v == x[0]) {
         return columns;
     }
     let logarithms = x.iter().all(|v| *v >= 1.0);

@@ -91,6 +91,29 @@ fn tables_whose_columns_are_not_known_are_told_with_the_roles_they_may_have() {
     }
 }
 
+/// What an option says to be an archive, and is not, was not cut off: it is told what it is not.
+#[test]
+fn what_is_not_of_the_format_that_an_option_names_is_told_so() {
+    let told = |format: Format, bytes: &[u8]| {
+        let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+        let error = formats::read_bytes("input", bytes.into(), &options).map(|_| ()).unwrap_err();
+        assert_eq!(error.exit_code(), 3, "{error}");
+        error.to_string()
+    };
+    for format in [Format::Cubex, Format::ExtraPArchive] {
+        assert_eq!(told(format, b""), "input: the input is empty.");
+        for bytes in [TEXT.as_bytes(), &[0; 100], b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
+            let text = told(format, bytes);
+            let start = format!("input: this is not of the format {format} that it is said to have: it ");
+            assert!(text.starts_with(&start) && !text.contains("cut off"), "{text}");
+            assert!(text.ends_with("is recognised if it is one of those that are read."), "{text}");
+        }
+    }
+    assert!(told(Format::ExtraPArchive, b"PK\x03\x04").contains("cut off"));
+    let empty = error(b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".as_slice()).to_string();
+    assert!(empty.contains("extra-p: it is a ZIP archive without any file in it"), "{empty}");
+}
+
 /// Two names in Latin-1 that would be the same one if what is no UTF-8 were replaced, and what was saved as UTF-16.
 #[test]
 fn tables_in_other_encodings_are_refused() {
@@ -224,6 +247,31 @@ fn points_that_a_text_names_twice_are_told() {
         warnings,
         ["input:2:12: This point stands here again: values of one point are taken for repetitions. [W113]"]
     );
+}
+
+/// A copy that was pasted twice looks as repetitions do.
+#[test]
+fn blocks_of_a_text_and_points_of_json_that_stand_twice_are_told() {
+    let told = |text: String| -> Vec<String> {
+        let input = read(text).unwrap();
+        assert_eq!(input.experiment.values.len(), 10);
+        input.warnings.iter().map(ToString::to_string).collect()
+    };
+    let block = &TEXT[TEXT.find("METRIC").unwrap()..];
+    assert_eq!(
+        told(format!("{TEXT}{block}")),
+        ["input:12:1: This region and metric stand here again: what stands here is taken for repetitions. [W113]"]
+    );
+    let other = block.replace("main", "solve");
+    assert_eq!(told(format!("{TEXT}{other}")), [""; 0]);
+    let points = |copies: usize| {
+        let one = (1..=5).map(|i| format!("{{\"point\":[{i}],\"values\":[{i}]}}")).collect::<Vec<_>>().join(",");
+        let all = vec![one; copies].join(",\n");
+        format!("{{\"parameters\":[\"p\"],\"measurements\":{{\"main\":{{\"time\":[\n{all}],\"bytes\":[]}}}}}}")
+    };
+    let message = "input:3:1: This point stands here again, and others do, 5 in all: values of one point are taken for repetitions. [W113]";
+    assert_eq!(told(points(2)), [message]);
+    assert!(read(points(1)).unwrap().warnings.is_empty());
 }
 
 #[test]

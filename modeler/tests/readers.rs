@@ -210,7 +210,10 @@ fn errors_name_the_place() {
         (text("VALUE 1"), "input:4:1", "`VALUE` is no keyword"),
         ("PARAMETER p q\nPOINTS ( 1 2 ) ( 3 )".into(), "input:2:16", "this point has 1 coordinate"),
         ("PARAMETER p q\nPOINTS ( 1 2".into(), "input:2:13", "a point is not closed"),
-        ("PARAMETER p p\nPOINTS ( 1 2 )\nDATA 1".into(), "input:1:1", "the parameter `p` is named twice"),
+        ("PARAMETER p p\nPOINTS ( 1 2 )\nDATA 1".into(), "input:1:13", "the parameter `p` is named twice"),
+        ("PARAMETER p\nPARAMETER q p".into(), "input:2:13", "the parameter `p` is named twice"),
+        ("PARAMETER p q\nPOINTS ( 1 ( 2".into(), "input:2:12", "opens before the one before it was closed"),
+        ("PARAMETER p\nPOINTS 1 ) 2".into(), "input:2:10", "closes a point that was not opened"),
         ("POINTS 1 2".into(), "input:1:1", "no PARAMETER line stands before POINTS"),
         ("{\"params\":{\"x\":1},\"value\":NaN}".into(), "input:1:27", ""),
         ("{\"params\":{\"x\":1},\"value\":\"7\"}".into(), "input:1:29", "invalid type: string"),
@@ -228,6 +231,21 @@ fn errors_name_the_place() {
         ),
         ("{\"params\":{\"x\":1},\"value\":[]}".into(), "input:1:28", "the array of values is empty"),
         ("{\"params\":{\"x\":1},\"value\":1} x".into(), "input:1:30", "trailing characters"),
+        ("{\"params\":{\"x\":1},\"value\":}".into(), "input:1:27", "no value begins here"),
+        ("{\"params\":{\"x\":1},\"value\":nul}".into(), "input:1:30", "this is no word of JSON"),
+        ("{\"params\":{\"x\":1} \"value\":1}".into(), "input:1:19", "this does not fit here"),
+        ("{\"params\":{\"x\":1},\"value\":1,}".into(), "input:1:29", "a comma stands before the end"),
+        ("{\"params\":{\"x\":1},value:1}".into(), "input:1:19", "a name is not in double quotes"),
+        (
+            "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[\n{\"point\":[1],\"values\":[\"16\"]}]}}}".into(),
+            "input:2:27",
+            "invalid type: string \"16\"",
+        ),
+        (
+            "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[\n{\"point\":[[1]],\"values\":[16]}]}}}".into(),
+            "input:2:1",
+            "an array stands among the coordinates",
+        ),
         (
             "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[\n{\"point\":[1,2],\"values\":[1]}]}}}".into(),
             "input:2:1",
@@ -239,6 +257,8 @@ fn errors_name_the_place() {
         assert_eq!(error.place.to_string(), place, "{text}\n{error}");
         assert!(error.what.contains(what), "{text}\n{error}");
         assert_eq!((error.kind, error.exit_code()), (ErrorKind::Malformed, 3), "{text}");
+        // Of each it is said what would be right, or the message says what is wrong with what is there.
+        assert!(!error.what.starts_with("expected"), "{text}\n{error}");
     }
 }
 

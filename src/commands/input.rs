@@ -371,7 +371,12 @@ pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments)
     };
     // What was measured there can be predicted there.
     if let Some((name, value)) = given.0.iter().find(|(name, value)| *value <= 0.0 && *value < least(name)) {
-        return Err(Error::Usage(format!("{option} gives {name} the value {value}; parameters are positive.")));
+        let or_measured = match least(name) {
+            least if least <= 0.0 => format!(", or no less than the least that was measured, {least}"),
+            _ => String::new(),
+        };
+        let what = format!("{option} gives {name} the value {value}; parameters are positive{or_measured}.");
+        return Err(Error::Usage(what));
     }
     let value = |parameter: &String| given.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
     Ok(experiment.parameters.iter().map(value).collect())

@@ -139,6 +139,7 @@ fn times(factor: f64) -> String {
     match factor {
         f if f < 0.01 => "less than a hundredth of".to_owned(),
         f if f < 1.0 => format!("{f:.2} times"),
+        f if f.is_infinite() => "more than nothing, which is".to_owned(),
         f => format!("{f:.1} times"),
     }
 }

@@ -336,7 +336,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
                in the names of files or folders then. Or the bytes of a reduction, which Score-P states once for each member \
                of a communicator that it does not name, were divided by all processes, and are too few where the communicator \
                was smaller: compare them at points where its share of the processes is the same, or measure with poise, which \
-               counts the operand. Or a text names a point twice, a table a repetition, or an input of values with their points holds those of another, \
+               counts the operand. Or a text names a point, or a region with a metric, twice, Extra-P's JSON a point, a table a repetition, or an input of values with their points holds those of another, \
                and what stands there was taken for repetitions: take it out if it is a copy.",
     },
     Explanation {

@@ -33,6 +33,9 @@ impl Reader for ExtraPArchive {
         if head.windows(17).take(64).any(|w| w == b"EXTRAP_EXPERIMENT") {
             return Detection::no("it is a binary experiment of Extra-P 3; open it in Extra-P 4 and save it again");
         }
+        if head.starts_with(b"PK\x05\x06") {
+            return Detection::no("it is a ZIP archive without any file in it");
+        }
         if !head.starts_with(b"PK\x03\x04") {
             return Detection::no("it is no ZIP archive");
         }

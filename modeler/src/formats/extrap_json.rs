@@ -4,14 +4,14 @@
 //! nests `measurements` by call path and metric. `.extra-p` nests as the newer, keeps statistics of each point, and its
 //! `values` say where in the archive the measurements are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::collect::Collector;
-use super::error::{AVERAGED, ErrorKind, IGNORED, Place, ReadError, STATISTICS_ONLY};
+use super::error::{ASSUMED, AVERAGED, ErrorKind, IGNORED, Place, ReadError, STATISTICS_ONLY};
 use super::json::{Document, Step, first_object_keys, is_json_object};
 use super::source::Source;
 use super::{Detection, Format, Reader};
@@ -214,7 +214,7 @@ struct NestedModeler {
 #[derive(serde::Deserialize)]
 struct NestedPoint {
     #[serde(alias = "coordinate")]
-    point: OneOrMany,
+    point: Numbers,
     #[serde(default)]
     values: Option<Numbers>,
     mean: Option<f64>,
@@ -222,21 +222,51 @@ struct NestedPoint {
 }
 
 /// A number, or numbers, or numbers in further arrays (one for each repetition's ranks).
-#[derive(serde::Deserialize)]
-#[serde(untagged, expecting = "a number or an array of numbers")]
 pub(super) enum Numbers {
     One(f64),
     Many(Vec<Numbers>),
 }
 
-#[derive(serde::Deserialize)]
-#[serde(untagged, expecting = "a number or an array of numbers")]
-enum OneOrMany {
-    One(f64),
-    Many(Vec<f64>),
+/// Not derived, whose errors say neither what was found nor where.
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumbersVisitor;
+        impl<'de> Visitor<'de> for NumbersVisitor {
+            type Value = Numbers;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a number or an array of numbers")
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Numbers, E> {
+                Ok(Numbers::One(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Numbers, E> {
+                Ok(Numbers::One(value as f64))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Numbers, E> {
+                Ok(Numbers::One(value as f64))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Numbers, A::Error> {
+                let mut all = Vec::new();
+                while let Some(number) = numbers.next_element()? {
+                    all.push(number);
+                }
+                Ok(Numbers::Many(all))
+            }
+        }
+        deserializer.deserialize_any(NumbersVisitor)
+    }
 }
 
 impl Numbers {
+    /// The numbers, if none is in a further array.
+    fn flat(&self) -> Option<Vec<f64>> {
+        let one = |number: &Numbers| if let Self::One(number) = number { Some(*number) } else { None };
+        match self {
+            Self::One(number) => Some(vec![*number]),
+            Self::Many(numbers) => numbers.iter().map(one).collect(),
+        }
+    }
+
     fn flatten(&self, into: &mut Vec<f64>) {
         match self {
             Self::One(number) => into.push(*number),
@@ -303,6 +333,8 @@ struct Noticed {
     averaged: usize,
     padded: usize,
     tagged: usize,
+    /// Points that stand in a list twice: how many, and the first.
+    again: Option<(usize, Place)>,
 }
 
 /// Reads the newer dialect and the experiment of an archive.
@@ -313,6 +345,7 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
     let has_tags = |entry: &&Tags| !entry.tags.is_empty();
     let tagged = content.callpaths.values().chain(content.metrics.values()).filter(has_tags).count();
     let mut noticed = Noticed { tagged, ..Noticed::default() };
+    let mut known = HashSet::new();
     for (path, metrics) in &content.measurements.0 {
         // Older releases of Extra-P store tags behind the path, after the character U+0003.
         let written = path.split_once('\u{3}').map_or(path.as_str(), |(written, _)| written);
@@ -320,18 +353,22 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
         let callpath = into.callpath(written);
         for (name, points) in &metrics.0 {
             let metric = into.metric_named(name);
+            known.clear();
             for (index, point) in points.iter().enumerate() {
                 let steps = [Step::Key("measurements"), Step::Key(path), Step::Key(name), Step::Index(index)];
-                let coordinates = match &point.point {
-                    OneOrMany::One(one) => std::slice::from_ref(one),
-                    OneOrMany::Many(many) => many,
-                };
+                let coordinates = point.point.flat().ok_or_else(|| {
+                    let what = "an array stands among the coordinates of this point";
+                    document.error(&steps, what).expected("one number for each parameter")
+                })?;
                 if coordinates.len() != content.parameters.len() {
                     let expected = format!("one for each parameter, {} in all", content.parameters.len());
                     let what = format!("this point has {}", counted(coordinates.len(), "coordinate", "coordinates"));
                     return Err(document.error(&steps, what).expected(expected));
                 }
-                let at = into.point(&order, coordinates);
+                let at = into.point(&order, &coordinates);
+                if !known.insert(at) {
+                    noticed.again.get_or_insert_with(|| (0, document.place(&steps))).0 += 1;
+                }
                 let values = values_of(point, unpack, &mut noticed).map_err(|what| document.error(&steps, what))?;
                 for value in values {
                     into.add_from((callpath, metric, at), value, || document.place(&steps));
@@ -367,7 +404,12 @@ fn values_of(point: &NestedPoint, unpack: &mut Unpack, noticed: &mut Noticed) ->
 
 fn warn(document: &Document, into: &mut Collector, noticed: &Noticed) {
     let place = document.place(&[Step::Key("measurements")]);
-    let Noticed { statistics_only, averaged, padded, tagged } = noticed;
+    let Noticed { statistics_only, averaged, padded, tagged, again } = noticed;
+    if let Some((count, first)) = again {
+        let more = if *count > 1 { format!(", and others do, {count} in all") } else { String::new() };
+        let message = format!("This point stands here again{more}: values of one point are taken for repetitions.");
+        into.warn(ASSUMED, first.clone(), message);
+    }
     let messages = [
         (
             *statistics_only,

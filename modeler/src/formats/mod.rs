@@ -441,6 +441,9 @@ impl<'a> Gathered<'a> {
 
     /// Reads one more input; where that fails, part of it may have been added.
     fn add(&mut self, source: Source) -> Result<(), ReadError> {
+        if let Some(error) = empty(&source) {
+            return Err(error);
+        }
         let reader = match asked(self.options, &source) {
             Some(format) => reader_of(format, &source)?,
             None if self.is_survey => folders::choose_most(&source)?,
@@ -465,13 +468,17 @@ impl<'a> Gathered<'a> {
             None => self.first = Some((reader.format(), place.clone())),
         }
         self.collector.begin(place, said.is_some() || !is_untold);
+        let misnamed = asked(self.options, &source).and_then(|format| misnamed(format, reader, &source));
         let packed = source.packed_file().map(PathBuf::from);
         // Whatever a reader finds wrong in a damaged file, the damage is why.
         let damage = |error: &ReadError| {
             let packed = packed.filter(|_| error.kind != ErrorKind::Unreadable)?;
             Source::open(&packed).ok()?.damaged()
         };
-        reader.read(source, &mut self.collector).map_err(|error| damage(&error).unwrap_or(error))
+        reader.read(source, &mut self.collector).map_err(|error| {
+            let misnamed = misnamed.filter(|_| error.kind == ErrorKind::Malformed && error.place.line.is_none());
+            damage(&error).or(misnamed).unwrap_or(error)
+        })
     }
 
     /// The experiment of all that was added.
@@ -531,10 +538,29 @@ fn reader_of(format: Format, source: &Source) -> Result<&'static dyn Reader, Rea
     })
 }
 
+/// The error that `source` is nothing of the format it is said to have, where its reader can tell: what such a reader finds wrong first
+/// explains nothing.
+fn misnamed(format: Format, reader: &dyn Reader, source: &Source) -> Option<ReadError> {
+    let Detection::No(why) = reader.detect(source) else { return None };
+    let what = format!("this is not of the format {format} that it is said to have: {why}");
+    let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what);
+    Some(
+        error.advice(
+            "Leave out the option that names the format, and it is recognised if it is one of those that are read",
+        ),
+    )
+}
+
+/// The error that there is nothing to read.
+fn empty(source: &Source) -> Option<ReadError> {
+    let is_empty = matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty());
+    is_empty.then(|| ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"))
+}
+
 /// The reader for `source`: the one that says yes, or the only one that cannot tell.
 fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
-    if matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty()) {
-        return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"));
+    if let Some(error) = empty(source) {
+        return Err(error);
     }
     if let Some(error) = source::wide(source) {
         return Err(error);
@@ -575,8 +601,11 @@ fn not_read(place: Place, (what, how): (&str, &str)) -> ReadError {
 fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
     /// A folder of so many files is told of by its kinds.
     const FEW: usize = 50;
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return Some(source::unreadable(source.place(), &error)),
+    };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     let error = |what: String| ReadError::new(ErrorKind::NotRecognised, source.place(), what);
     if files.is_empty() {
         return Some(error("this folder is empty".into()).advice("Give the file or folder that holds measurements"));

@@ -323,8 +323,32 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
     }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
-        None => ReadError::malformed(place, what),
+        None => not_json(place, what),
     }
+}
+
+/// The error of what is no JSON, which the parser says in few words.
+fn not_json(place: Place, what: &str) -> ReadError {
+    const VALUE: &str = "a string, a number, true, false, null, an array or an object";
+    let (told, expected) = match what {
+        "expected value" => ("no value begins here", VALUE),
+        "expected ident" => ("this is no word of JSON", "true, false or null"),
+        "invalid number" => ("this is no number of JSON", "one such as 4.25 or 1e-3"),
+        "invalid escape" => {
+            ("a backslash in a string stands before what it cannot stand before", "\\\\ for a backslash")
+        }
+        "key must be a string" => ("a name is not in double quotes", "a name such as \"values\""),
+        "trailing comma" => ("a comma stands before the end of an array or object", "a further value, or no comma"),
+        "trailing characters" => (
+            "trailing characters: something follows the value that ends before",
+            "one value, or one to a line in JSON Lines",
+        ),
+        _ => match what.strip_prefix("expected ") {
+            Some(expected) => ("this does not fit here", expected),
+            None => return ReadError::malformed(place, what),
+        },
+    };
+    ReadError::malformed(place, told).expected(expected)
 }
 
 /// That lines end as on systems of long ago.

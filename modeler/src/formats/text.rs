@@ -36,8 +36,14 @@ impl Reader for Text {
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
         let name = source.name.clone();
-        let mut state =
-            State { file: &name, into, parameters: Vec::new(), points: Points::default(), block: Block::new() };
+        let mut state = State {
+            file: &name,
+            into,
+            parameters: Vec::new(),
+            points: Points::default(),
+            block: Block::new(),
+            known: Known::new(),
+        };
         let mut lines = Lines::new(source);
         while let Some(RawLine { number, skipped, bytes }) = lines.next()? {
             let text = std::str::from_utf8(bytes)
@@ -82,6 +88,9 @@ struct Block {
     data_lines: usize,
 }
 
+/// The regions and metrics that have had a block.
+type Known = HashSet<(String, String)>;
+
 impl Block {
     fn new() -> Self {
         Self { region: String::new(), metric: String::new(), data_lines: 0 }
@@ -94,6 +103,7 @@ struct State<'a> {
     parameters: Vec<String>,
     points: Points,
     block: Block,
+    known: Known,
 }
 
 impl State<'_> {
@@ -140,7 +150,13 @@ impl State<'_> {
         if rest.is_empty() {
             return Err(self.malformed(line.number, line.text.len() + 1, "the PARAMETER line names no parameter"));
         }
-        self.parameters.extend(rest.split_whitespace().map(str::to_owned));
+        for name in rest.split_whitespace() {
+            if self.parameters.iter().any(|known| known == name) {
+                let what = format!("the parameter `{name}` is named twice");
+                return Err(self.malformed(line.number, line.column(name), what).expected("each parameter once"));
+            }
+            self.parameters.push(name.to_owned());
+        }
         Ok(())
     }
 
@@ -164,7 +180,13 @@ impl State<'_> {
                     self.add_point(point, line.number, opened)?;
                 }
                 ("(" | ")", _) => {
-                    return Err(self.malformed(line.number, column, format!("`{token}` does not fit here")));
+                    return Err(if token == "(" {
+                        let what = "this bracket opens before the one before it was closed";
+                        self.malformed(line.number, column, what).expected("the coordinates of one point, then `)`")
+                    } else {
+                        let what = "this bracket closes a point that was not opened";
+                        self.malformed(line.number, column, what).expected("`(` before the coordinates of a point")
+                    });
                 }
                 (number, Some((_, open))) => {
                     let number = self.number(number, line)?;
@@ -210,6 +232,10 @@ impl State<'_> {
         self.block.data_lines += 1;
         let callpath = self.into.callpath(&self.block.region);
         let metric = self.into.metric_named(&self.block.metric);
+        if index == 0 && !self.known.insert((self.block.region.clone(), self.block.metric.clone())) {
+            let message = "This region and metric stand here again: what stands here is taken for repetitions.";
+            self.into.warn(ASSUMED, Place::at(self.file, line.number, 1), message);
+        }
         for token in rest.split_whitespace() {
             let value = self.number(token, line)?;
             let place = || Place::at(self.file, line.number, line.column(token));

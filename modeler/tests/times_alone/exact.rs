@@ -15,6 +15,28 @@ fn grids_of_one_to_four_parameters() {
     assert_eq!(formula(&four, &|x| 2.0 * x[0] * x[1] * x[2] * x[3]), "2 * a * b * c * d");
 }
 
+/// Below zero a parameter has no logarithm and no broken power, and whole powers all the same.
+#[test]
+fn values_below_zero_have_whole_powers() {
+    let degrees: &[f64] = &[-4.0, -2.0, 2.0, 4.0, 8.0, 10.0];
+    assert_eq!(formula(&grid(&[degrees]), &|x| 5.0 + x[0]), "5 + a");
+    assert_eq!(formula(&grid(&[degrees]), &|x| 100.0 + 7.0 * x[0] + 2.0 * x[0] * x[0]), "100 + 7 * a + 2 * a^2");
+    let with_zero: &[f64] = &[-4.0, 0.0, 2.0, 4.0, 8.0, 10.0];
+    assert_eq!(formula(&grid(&[with_zero]), &|x| 100.0 + 3.0 * x[0] * x[0]), "100 + 3 * a^2");
+    let both = grid(&[degrees, &RANKS]);
+    assert_eq!(formula(&both, &|x| (6.0 + x[0]) * x[1].log2()), "a * log2(b) + 6 * log2(b)");
+    let mut random = StdRng::seed_from_u64(5);
+    let noisy = &mut |x: &[f64]| (300.0 * x[1] + 2.0 * x[0] * x[0]) * (1.0 + 0.02 * random.random::<f64>());
+    let measured = experiment(&both, &[3], noisy);
+    let model = &fit(&measured, &Options::default()).models[0];
+    let growth: Vec<String> = model.terms.iter().map(|term| format!("{:?}", term.factors)).collect();
+    assert_eq!(growth.len(), 2, "{growth:?}");
+    for (point, seconds) in [([10.0, 64.0], 19400.0), ([-4.0, 4.0], 1232.0)] {
+        let told = model.predict(&point, 0.9).value;
+        assert!((told / seconds - 1.0).abs() < 0.03, "{told} at {point:?}");
+    }
+}
+
 /// Times without noise, as simulators give them: sums of which no product is near alone, or of more products than the search of noisy
 /// times looks at, come back exactly.
 #[test]
