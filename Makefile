@@ -44,6 +44,9 @@ demo: build
 
 # Not behind `build`, whose libraries have other features than those that tests need: everything would be compiled twice. The program without
 # those is what tests/ranks.rs builds.
+# Without what changes no result, and takes five of sixteen minutes to compile: optimisation across units, and line numbers of our own code.
+test: export CARGO_PROFILE_RELEASE_LTO = off
+test: export CARGO_PROFILE_RELEASE_DEBUG = false
 test: setup
 	$(CARGO) build --release --locked --workspace --lib --bins --tests --examples
 	@$(WRAPPERS)

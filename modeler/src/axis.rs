@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 /// Parameters with more values than this are left to the general search.
 pub(crate) const MOST_VALUES: usize = 16;
+/// Parameters have no more values than this as a rule: vectors of half the length take half the time.
+pub(crate) const USUAL_VALUES: usize = MOST_VALUES / 2;
 /// Functions closer than this to the span of others are not told apart from it.
 pub(crate) const INDEPENDENT: f64 = 1e-5;
 /// Share of squares that their differences lose.

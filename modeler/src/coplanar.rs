@@ -1,9 +1,9 @@
 //! Pairs of vectors that lie in one plane with a third, without a close look at all pairs.
 //!
 //! Two vectors and the third lie in one plane where what the third leaves of them has the same direction. One coordinate of the directions
-//! tells nearly all pairs apart, in wide loops that compare one with many.
+//! tells nearly all pairs apart, in wide loops that compare one with many; [`left_by`] looks at one pair.
 
-use crate::axis::{dot, scaled, without};
+use crate::axis::{INDEPENDENT, LOST, dot, scaled, without};
 use crate::rows::Rows;
 use crate::wide::wide;
 
@@ -15,6 +15,16 @@ const SHORTEST: [f64; 2] = [1e-5, 0.1];
 const FARTHER: f64 = std::f64::consts::SQRT_2;
 /// So many are compared before the next look at whether one is near.
 const BLOCK: usize = 32;
+
+/// What two vectors of length one leave of the square length of a third one, from their cosine and how long the third is along each; and how
+/// much of that, as a share of the square, may be lost to arithmetic. `None` where the two are as good as one.
+#[inline(always)]
+pub(crate) fn left_by(cosine: f64, (first, second): (f64, f64), square: f64) -> Option<(f64, f64)> {
+    let sine_squared = 1.0 - cosine * cosine;
+    let second = second - cosine * first;
+    let left = square - first * first - second * second / sine_squared;
+    (sine_squared > INDEPENDENT * INDEPENDENT).then_some((left, LOST / sine_squared))
+}
 
 /// What a vector, and perhaps another one, leave of unit vectors.
 #[derive(Debug)]
@@ -203,6 +213,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_pair_leaves_what_is_beside_its_plane(
+            (v, w, third) in (
+                proptest::array::uniform5(-1.0..1.0f64),
+                proptest::array::uniform5(-1.0..1.0f64),
+                proptest::array::uniform5(-1.0..1.0f64),
+            ),
+        ) {
+            let (v, w) = (scaled(v), scaled(w));
+            let square = dot(&third, &third);
+            let along = (dot(&third, &v), dot(&third, &w));
+            let (left, lost) = left_by(dot(&v, &w), along, square).unwrap();
+            prop_assert!((left - square * off(&scaled(third), &v, &w).powi(2)).abs() <= 10.0 * lost * square);
+            prop_assert_eq!(left_by(1.0, (along.0, along.0), square), None);
+        }
+
         /// None that a look at all pairs finds is left out, be they far apart or nearly one.
         #[test]
         fn every_pair_that_lies_in_one_plane_with_the_third_is_visited(

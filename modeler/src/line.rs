@@ -3,8 +3,8 @@
 //! Blocks of code are executed a whole number of times per iteration, so a sum with whole, non-negative coefficients is
 //! taken before one without, even where the latter has a term fewer: with few values, only that tells many sums apart.
 
-use crate::axis::{Axis, INDEPENDENT, LOST, MOST_VALUES, dot, length, orthonormal, product, scaled, without};
-use crate::coplanar::{Directions, Family, Outer};
+use crate::axis::{Axis, INDEPENDENT, MOST_VALUES, USUAL_VALUES, dot, length, orthonormal, product, scaled, without};
+use crate::coplanar::{Directions, Family, Outer, left_by};
 use crate::effort::common_step;
 use crate::linear::{least_squares, residual};
 
@@ -26,9 +26,6 @@ const LONG_CERTAINTY: f64 = 25.0;
 /// Coefficients of sums of several candidates are small next to this: of so many sums one has large ones by chance. One candidate,
 /// alone or with the constant, gives no values by chance, however much it is multiplied by.
 const MOST_BLOCKS: f64 = 1e6;
-
-/// Parameters have no more values than this as a rule: vectors of half the length take half the time.
-const USUAL_VALUES: usize = MOST_VALUES / 2;
 
 /// The search goes no further than this.
 pub(crate) const MOST_EFFORT: usize = 3;
@@ -327,13 +324,8 @@ impl<const N: usize> Search<'_, N> {
             // The simplest first.
             directions.before(j, &mut beside);
             for &i in &beside {
-                let cosine = dot(&rest[i].1, &rest[j].1);
-                let sine_squared = 1.0 - cosine * cosine;
-                let second = along[j] - cosine * along[i];
-                let left = 1.0 - along[i] * along[i] - second * second / sine_squared;
-                if left < NEARLY.min(2.0 * near * near + LOST / sine_squared)
-                    && sine_squared > INDEPENDENT * INDEPENDENT
-                {
+                let pair = left_by(dot(&rest[i].1, &rest[j].1), (along[i], along[j]), 1.0);
+                if pair.is_some_and(|(left, lost)| left < NEARLY.min(2.0 * near * near + lost)) {
                     let chosen: Vec<usize> = with.iter().copied().chain([rest[i].0, rest[j].0]).collect();
                     self.offer(&chosen);
                 }
@@ -400,12 +392,8 @@ impl<const N: usize> Search<'_, N> {
         pairs.sort_unstable();
         for (first, second) in pairs.drain(..) {
             let (v, w) = (free(first), free(second));
-            let cosine = dot(&v, &w);
-            let sine_squared = 1.0 - cosine * cosine;
-            let one = dot(&left, &v);
-            let rest = dot(&left, &w) - cosine * one;
-            let square = size - one * one - rest * rest / sine_squared;
-            if square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
+            let pair = left_by(dot(&v, &w), (dot(&left, &v), dot(&left, &w)), size);
+            if pair.is_some_and(|(left, _)| left < NEARLY * size) {
                 self.offer(&[0, outer, candidates[first].0, candidates[second].0]);
             }
         }

@@ -9,7 +9,7 @@
 use crate::axis::{
     Axis, Candidate, INDEPENDENT, LOST, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without,
 };
-use crate::coplanar::Directions;
+use crate::coplanar::{Directions, left_by};
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
@@ -572,15 +572,9 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
     for j in 1..rest.len() {
         directions.before(j, &mut beside);
         for &i in &beside {
-            let cosine = dot(&rest[i].1, &rest[j].1);
-            let sine_squared = 1.0 - cosine * cosine;
-            let second = along[j] - cosine * along[i];
             // What the pair leaves of the largest missing vector, to single precision: enough to reject nearly all.
-            let left = size - along[i] * along[i] - second * second / sine_squared;
-            if sine_squared > INDEPENDENT * INDEPENDENT
-                && left < 1e-10 * size
-                && covers(missing, &[rest[i].1, rest[j].1])
-            {
+            let pair = left_by(dot(&rest[i].1, &rest[j].1), (along[i], along[j]), size);
+            if pair.is_some_and(|(left, _)| left < 1e-10 * size) && covers(missing, &[rest[i].1, rest[j].1]) {
                 return Some(vec![rest[i].0, rest[j].0]);
             }
         }

@@ -7,8 +7,8 @@
 //! need to be tried. What multiplies a factor that passes is an array of the other parameters, which is taken apart in the same way; in
 //! the end there are functions of one parameter, which have few factors.
 
-use crate::axis::{Axis, INDEPENDENT, LOST, MOST_VALUES, Vector, dot, length, scaled, without};
-use crate::coplanar::Directions;
+use crate::axis::{Axis, INDEPENDENT, LOST, MOST_VALUES, USUAL_VALUES, Vector, dot, length, scaled, without};
+use crate::coplanar::{Directions, left_by};
 use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares, residual};
 use crate::separable::{Product, fibers, remaining};
 use nalgebra::DMatrix;
@@ -36,8 +36,6 @@ const STEPS: usize = 4;
 const LINES: usize = 4;
 /// Summands of a sum, the constant included.
 const MOST_SUMMANDS: usize = 5;
-/// Parameters have no more values than this as a rule: vectors of half the length take half the time.
-const USUAL_VALUES: usize = MOST_VALUES / 2;
 
 /// A sum of products that is near values.
 #[derive(Clone, Debug)]
@@ -355,14 +353,8 @@ impl<const N: usize> Nearest<N> {
             directions.before(j, &mut beside);
             for &i in &beside {
                 let (first, v) = &factors[i];
-                let cosine = dot(v, w);
-                let sine_squared = 1.0 - cosine * cosine;
-                if sine_squared <= INDEPENDENT * INDEPENDENT {
-                    continue;
-                }
-                let rest = along[j] - cosine * along[i];
-                let left = square - along[i] * along[i] - rest * rest / sine_squared;
-                if left <= self.limit + LOST / sine_squared * square {
+                let pair = left_by(dot(v, w), (along[i], along[j]), square);
+                if pair.is_some_and(|(left, lost)| left <= self.limit + lost * square) {
                     self.offer(&[*v, scaled(without(*w, &[*v]))], &[*first, *second]);
                 }
             }

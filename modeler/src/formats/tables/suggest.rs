@@ -160,12 +160,8 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
         .map(|(i, name)| Column {
             name: name.trim_start_matches('\u{feff}'),
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
-            // A measurement that failed may have left a text.
-            is_number: {
-                let numbers = whole.iter().filter(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]));
-                2 * numbers.count() > whole.len()
-            },
-            is_quantity: 2 * whole.iter().filter(|row| is_quantity(&row[i])).count() > whole.len(),
+            is_number: are_mostly(&whole, i, |cell| cell.parse::<f64>().is_ok() || has_decimal_comma(cell)),
+            is_quantity: are_mostly(&whole, i, is_quantity),
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
             recurs: {
@@ -188,6 +184,12 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
         Some(name) => Err(name.to_owned()),
         None => Ok(list),
     })
+}
+
+/// Whether most cells of column `i` are so, of those that are not empty: a measurement that failed may have left a text.
+fn are_mostly(rows: &[&Vec<String>], i: usize, is_so: impl Fn(&str) -> bool) -> bool {
+    let filled = || rows.iter().map(|row| row[i].as_str()).filter(|cell| !cell.is_empty());
+    2 * filled().filter(|cell| is_so(cell)).count() > filled().count()
 }
 
 /// Whether columns of this name, in lower case, hold counts that poise knows or those of PAPI.
@@ -346,6 +348,9 @@ mod tests {
         let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
         let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
         assert_eq!(of(&design).unwrap(), "density=parameter,cutoff=parameter,time=metric,repeat=repetition");
+        // What is missing in the first row, or in most, is no text.
+        let sparse = "p,region,bytes,time\n2,f,,8\n4,f,,9\n8,f,3,10\n16,g,4,12\n32,g,,14\n";
+        assert_eq!(of(sparse).unwrap(), "p=parameter,time=metric,region=callpath");
         let runs = "p,run1,run2,run3\n2,1.1,1.2,1.0\n4,2.1,2.2,2.0\n";
         assert_eq!(of(runs).unwrap(), "p=parameter,run1=metric:time,run2=metric:time,run3=metric:time");
         assert_eq!(
