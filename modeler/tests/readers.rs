@@ -262,6 +262,29 @@ fn errors_name_the_place() {
     }
 }
 
+/// A repetition is a number, or the mean of the numbers in an array, however deep they are; an empty one is none.
+#[test]
+fn values_in_arrays_of_any_depth_are_repetitions() {
+    let of = |values: &str| {
+        let text = format!(
+            "{{\"parameters\":[\"x\"],\"measurements\":{{\"a\":{{\"t\":[{{\"point\":1,\"values\":{values}}}]}}}}}}"
+        );
+        formats::read_bytes("input", text.into(), &ReadOptions::default()).unwrap()
+    };
+    let cases: [(&str, &[f64], bool); 5] = [
+        ("3", &[3.0], false),
+        ("[1,2,-0.0]", &[1.0, 2.0, 0.0], false),
+        ("[[1],[2]]", &[1.0, 2.0], false),
+        ("[1,[2,4],[],[[6],[8,10]]]", &[1.0, 3.0, 8.0], true),
+        ("[[[18446744073709551616]],5]", &[18446744073709551616.0, 5.0], false),
+    ];
+    for (written, values, are_means) in cases {
+        let input = of(written);
+        assert_eq!(input.experiment.values, values, "{written}");
+        assert_eq!(input.warnings.iter().any(|warning| warning.code == "W105"), are_means, "{written}");
+    }
+}
+
 #[test]
 fn numbers_that_refer_to_nothing_are_named_with_their_place() {
     let text = std::fs::read_to_string(dataset("extrap_formats/numbered.json")).unwrap();

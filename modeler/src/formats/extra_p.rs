@@ -52,7 +52,7 @@ impl Reader for ExtraPArchive {
         let content = archive.member(EXPERIMENT).map_err(|what| archive.damaged(what))?;
         let text = text(&name, content)?;
         let mut chunks = HashMap::new();
-        let mut unpack = |numbers: &Numbers| archive.repetitions(numbers, &mut chunks);
+        let mut unpack = |numbers: Numbers| archive.repetitions(numbers, &mut chunks);
         read_nested(&Document { name: &name, text: &text }, into, &mut unpack)
     }
 }
@@ -93,7 +93,7 @@ impl Archive {
     }
 
     /// The measurements that `[chunk, index]` stands for.
-    fn repetitions(&mut self, numbers: &Numbers, chunks: &mut HashMap<u32, Chunk>) -> Result<Repetitions, String> {
+    fn repetitions(&mut self, numbers: Numbers, chunks: &mut HashMap<u32, Chunk>) -> Result<Repetitions, String> {
         let (chunk, index) = reference(numbers).ok_or("`values` does not say which chunk and which array of it")?;
         if let std::collections::hash_map::Entry::Vacant(entry) = chunks.entry(chunk) {
             entry.insert(self.chunk(chunk)?);
@@ -119,9 +119,9 @@ impl Archive {
 }
 
 /// Chunk and index, both whole numbers.
-fn reference(numbers: &Numbers) -> Option<(u32, u32)> {
+fn reference(numbers: Numbers) -> Option<(u32, u32)> {
     let Numbers::Many(pair) = numbers else { return None };
-    let [Numbers::One(chunk), Numbers::One(index)] = pair.as_slice() else { return None };
+    let [chunk, index] = pair.as_slice() else { return None };
     let whole = |x: f64| (x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x)).then_some(x as u32);
     Some((whole(*chunk)?, whole(*index)?))
 }

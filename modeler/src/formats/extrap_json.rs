@@ -175,7 +175,7 @@ fn coordinates_of(
 // The newer dialect and `.extra-p`.
 
 /// The repetitions that a point's `values` stand for, or what is wrong with them.
-pub(super) type Unpack<'a> = dyn FnMut(&Numbers) -> Result<Repetitions, String> + 'a;
+pub(super) type Unpack<'a> = dyn FnMut(Numbers) -> Result<Repetitions, String> + 'a;
 
 /// One value for each repetition at a point.
 pub(super) struct Repetitions {
@@ -224,10 +224,11 @@ struct NestedPoint {
 /// A number, or numbers, or numbers in further arrays (one for each repetition's ranks).
 pub(super) enum Numbers {
     One(f64),
-    Many(Vec<Numbers>),
+    Many(Vec<f64>),
+    Nested(Vec<Vec<f64>>),
 }
 
-/// Not derived, whose errors say neither what was found nor where.
+/// Not derived, whose errors say neither what was found nor where, and which keeps a document of 2 GB in memory several times.
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumbersVisitor;
@@ -246,11 +247,20 @@ impl<'de> Deserialize<'de> for Numbers {
                 Ok(Numbers::One(value as f64))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Numbers, A::Error> {
-                let mut all = Vec::new();
-                while let Some(number) = numbers.next_element()? {
-                    all.push(number);
+                let mut many = Vec::new();
+                while let Some(element) = numbers.next_element()? {
+                    if let Numbers::One(number) = element {
+                        many.push(number);
+                        continue;
+                    }
+                    let mut nested: Vec<Vec<f64>> = many.into_iter().map(|number| vec![number]).collect();
+                    nested.push(element.flat());
+                    while let Some(element) = numbers.next_element::<Numbers>()? {
+                        nested.push(element.flat());
+                    }
+                    return Ok(Numbers::Nested(nested));
                 }
-                Ok(Numbers::Many(all))
+                Ok(Numbers::Many(many))
             }
         }
         deserializer.deserialize_any(NumbersVisitor)
@@ -258,38 +268,37 @@ impl<'de> Deserialize<'de> for Numbers {
 }
 
 impl Numbers {
-    /// The numbers, if none is in a further array.
-    fn flat(&self) -> Option<Vec<f64>> {
-        let one = |number: &Numbers| if let Self::One(number) = number { Some(*number) } else { None };
+    /// The coordinates that these are, unless an array is among them.
+    fn coordinates(&self) -> Option<Vec<f64>> {
         match self {
             Self::One(number) => Some(vec![*number]),
-            Self::Many(numbers) => numbers.iter().map(one).collect(),
+            Self::Many(numbers) => Some(numbers.clone()),
+            Self::Nested(_) => None,
         }
     }
 
-    fn flatten(&self, into: &mut Vec<f64>) {
+    /// Of how many repetitions they seem to be.
+    fn count(&self) -> usize {
         match self {
-            Self::One(number) => into.push(*number),
-            Self::Many(numbers) => numbers.iter().for_each(|n| n.flatten(into)),
+            Self::One(_) => 1,
+            Self::Many(numbers) => numbers.len(),
+            Self::Nested(arrays) => arrays.len(),
         }
     }
 
-    fn repetitions(&self) -> Repetitions {
-        let Self::Many(repetitions) = self else {
-            let mut values = Vec::new();
-            self.flatten(&mut values);
-            return Repetitions { values, averaged: false };
-        };
-        let mut averaged = false;
-        let mut of_one = Vec::new();
-        let mut values = Vec::new();
-        for repetition in repetitions {
-            of_one.clear();
-            repetition.flatten(&mut of_one);
-            averaged |= of_one.len() > 1;
-            values.extend(mean(&of_one));
+    /// All numbers, whatever arrays they are in.
+    fn flat(self) -> Vec<f64> {
+        match self {
+            Self::One(number) => vec![number],
+            Self::Many(numbers) => numbers,
+            Self::Nested(arrays) => arrays.concat(),
         }
-        Repetitions { values, averaged }
+    }
+
+    fn repetitions(self) -> Repetitions {
+        let Self::Nested(repetitions) = self else { return Repetitions { values: self.flat(), averaged: false } };
+        let averaged = repetitions.iter().any(|of_one| of_one.len() > 1);
+        Repetitions { values: repetitions.iter().filter_map(|of_one| mean(of_one)).collect(), averaged }
     }
 }
 
@@ -339,24 +348,27 @@ struct Noticed {
 
 /// Reads the newer dialect and the experiment of an archive.
 pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mut Unpack) -> Result<(), ReadError> {
-    let content: Nested = document.parse()?;
+    let mut content: Nested = document.parse()?;
     document.warn_of_lost_digits(&["measurements"], into);
     let order = into.parameters(&content.parameters, &document.place(&[Step::Key("parameters")]))?;
     let has_tags = |entry: &&Tags| !entry.tags.is_empty();
     let tagged = content.callpaths.values().chain(content.metrics.values()).filter(has_tags).count();
     let mut noticed = Noticed { tagged, ..Noticed::default() };
     let mut known = HashSet::new();
-    for (path, metrics) in &content.measurements.0 {
+    // Points are freed on the way, and values moved only once: they may fill most of the memory there is.
+    let points = content.measurements.0.iter().flat_map(|(_, metrics)| &metrics.0).flat_map(|(_, points)| points);
+    into.expect(points.map(|point| point.values.as_ref().map_or(1, Numbers::count)).sum::<usize>() as u64);
+    for (path, metrics) in &mut content.measurements.0 {
         // Older releases of Extra-P store tags behind the path, after the character U+0003.
         let written = path.split_once('\u{3}').map_or(path.as_str(), |(written, _)| written);
         noticed.tagged += usize::from(written.len() < path.len());
         let callpath = into.callpath(written);
-        for (name, points) in &metrics.0 {
+        for (name, points) in &mut metrics.0 {
             let metric = into.metric_named(name);
             known.clear();
-            for (index, point) in points.iter().enumerate() {
+            for (index, point) in std::mem::take(points).into_iter().enumerate() {
                 let steps = [Step::Key("measurements"), Step::Key(path), Step::Key(name), Step::Index(index)];
-                let coordinates = point.point.flat().ok_or_else(|| {
+                let coordinates = point.point.coordinates().ok_or_else(|| {
                     let what = "an array stands among the coordinates of this point";
                     document.error(&steps, what).expected("one number for each parameter")
                 })?;
@@ -382,8 +394,8 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
 }
 
 /// The repetitions at a point, or their mean where nothing else was kept.
-fn values_of(point: &NestedPoint, unpack: &mut Unpack, noticed: &mut Noticed) -> Result<Vec<f64>, String> {
-    let Some(numbers) = &point.values else {
+fn values_of(point: NestedPoint, unpack: &mut Unpack, noticed: &mut Noticed) -> Result<Vec<f64>, String> {
+    let Some(numbers) = point.values else {
         let mean = point.mean.ok_or("this point has neither `values` nor a `mean`, expected at least one number")?;
         noticed.statistics_only += usize::from(point.repetitions != Some(1.0));
         return Ok(vec![mean]);
