@@ -146,6 +146,13 @@ fn what_was_measured_at_zero_is_predicted_there() {
     assert!((value - 3.0).abs() < 1e-9, "{value}");
     let below = at("p=-1").status(2).stderr;
     assert!(below.contains("--at gives p the value -1; parameters are positive."), "{below}");
+
+    let degrees = values.replace("DATA ", "DATA 1");
+    world.write("cold.txt", &format!("PARAMETER t\nPOINTS -4 -2 1 4 8\nREGION main\nMETRIC time\n{degrees}"));
+    let at = |t: &str| world.poise(["predict", "cold.txt", "--at", t]);
+    at("t=-3").status(0);
+    let below = at("t=-5").status(2).stderr;
+    assert!(below.contains("parameters are positive, or no less than the least that was measured, -4."), "{below}");
 }
 
 #[test]

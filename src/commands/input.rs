@@ -372,7 +372,7 @@ pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments)
     // What was measured there can be predicted there.
     if let Some((name, value)) = given.0.iter().find(|(name, value)| *value <= 0.0 && *value < least(name)) {
         let or_measured = match least(name) {
-            least if least <= 0.0 => format!(", or no less than the least that was measured, {least}"),
+            least if least < 0.0 => format!(", or no less than the least that was measured, {least}"),
             _ => String::new(),
         };
         let what = format!("{option} gives {name} the value {value}; parameters are positive{or_measured}.");

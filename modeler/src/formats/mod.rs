@@ -468,7 +468,7 @@ impl<'a> Gathered<'a> {
             None => self.first = Some((reader.format(), place.clone())),
         }
         self.collector.begin(place, said.is_some() || !is_untold);
-        let misnamed = asked(self.options, &source).and_then(|format| misnamed(format, reader, &source));
+        let misnamed = misnamed(reader, &source);
         let packed = source.packed_file().map(PathBuf::from);
         // Whatever a reader finds wrong in a damaged file, the damage is why.
         let damage = |error: &ReadError| {
@@ -538,17 +538,15 @@ fn reader_of(format: Format, source: &Source) -> Result<&'static dyn Reader, Rea
     })
 }
 
-/// The error that `source` is nothing of the format it is said to have, where its reader can tell: what such a reader finds wrong first
-/// explains nothing.
-fn misnamed(format: Format, reader: &dyn Reader, source: &Source) -> Option<ReadError> {
+/// The error that `source` is no archive of the kind it is said to be, whose first bytes tell: what its reader finds wrong explains nothing.
+fn misnamed(reader: &dyn Reader, source: &Source) -> Option<ReadError> {
+    const ARCHIVES: [Format; 2] = [Format::Cubex, Format::ExtraPArchive];
+    let format = reader.format();
     let Detection::No(why) = reader.detect(source) else { return None };
     let what = format!("this is not of the format {format} that it is said to have: {why}");
-    let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what);
-    Some(
-        error.advice(
-            "Leave out the option that names the format, and it is recognised if it is one of those that are read",
-        ),
-    )
+    let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+        .advice("Leave out the option that names the format, and it is recognised if it is one of those that are read");
+    ARCHIVES.contains(&format).then_some(error)
 }
 
 /// The error that there is nothing to read.
