@@ -44,9 +44,8 @@ demo: build
 
 # Not behind `build`, whose libraries have other features than those that tests need: everything would be compiled twice. The program without
 # those is what tests/ranks.rs builds.
-# Without what changes no result, and takes five of sixteen minutes to compile: optimisation across units, and line numbers of our own code.
+# Without optimisation across units of a crate, which changes no result and is half of the time that the largest crate takes to compile.
 test: export CARGO_PROFILE_RELEASE_LTO = off
-test: export CARGO_PROFILE_RELEASE_DEBUG = false
 test: setup
 	$(CARGO) build --release --locked --workspace --lib --bins --tests --examples
 	@$(WRAPPERS)
