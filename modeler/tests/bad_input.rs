@@ -272,6 +272,20 @@ fn blocks_of_a_text_and_points_of_json_that_stand_twice_are_told() {
     let message = "input:3:1: This point stands here again, and others do, 5 in all: values of one point are taken for repetitions. [W113]";
     assert_eq!(told(points(2)), [message]);
     assert!(read(points(1)).unwrap().warnings.is_empty());
+    // The same under a key that stands twice, of a metric or of a call path.
+    let [first, second] = ["\"time\":[", "\"main\":{"].map(|key| {
+        let once = points(1);
+        let (at, end) = (once.find(key).unwrap(), once.find(",\"bytes\"").unwrap());
+        let list = format!("{}{}", &once[at..end], if key.contains("main") { "}" } else { "" });
+        let behind = if key.contains("main") { once.len() - 2 } else { end };
+        told(format!("{},{list}{}", &once[..behind], &once[behind..]))
+    });
+    for warnings in [first, second] {
+        assert!(
+            warnings.len() == 1 && warnings[0].contains("stands here again, and others do, 5 in all"),
+            "{warnings:?}"
+        );
+    }
 }
 
 #[test]

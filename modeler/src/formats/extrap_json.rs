@@ -354,7 +354,7 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
     let has_tags = |entry: &&Tags| !entry.tags.is_empty();
     let tagged = content.callpaths.values().chain(content.metrics.values()).filter(has_tags).count();
     let mut noticed = Noticed { tagged, ..Noticed::default() };
-    let mut known = HashSet::new();
+    let (mut lists, mut known) = (HashSet::new(), HashSet::new());
     // Points are freed on the way, and values moved only once: they may fill most of the memory there is.
     let points = content.measurements.0.iter().flat_map(|(_, metrics)| &metrics.0).flat_map(|(_, points)| points);
     into.expect(points.map(|point| point.values.as_ref().map_or(1, Numbers::count)).sum::<usize>() as u64);
@@ -366,6 +366,8 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
         for (name, points) in &mut metrics.0 {
             let metric = into.metric_named(name);
             known.clear();
+            // A key that stands twice is another list of the same.
+            let is_again = !lists.insert((callpath, name.clone()));
             for (index, point) in std::mem::take(points).into_iter().enumerate() {
                 let steps = [Step::Key("measurements"), Step::Key(path), Step::Key(name), Step::Index(index)];
                 let coordinates = point.point.coordinates().ok_or_else(|| {
@@ -378,7 +380,7 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
                     return Err(document.error(&steps, what).expected(expected));
                 }
                 let at = into.point(&order, &coordinates);
-                if !known.insert(at) {
+                if !known.insert(at) || is_again {
                     noticed.again.get_or_insert_with(|| (0, document.place(&steps))).0 += 1;
                 }
                 let values = values_of(point, unpack, &mut noticed).map_err(|what| document.error(&steps, what))?;
