@@ -52,7 +52,15 @@ fn stream_by(
         return write_new(path, option, content);
     }
     let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    match content(&mut out).and_then(|()| Ok(out.flush()?)) {
+    let written = match io::stdout().is_terminal() {
+        true => {
+            let mut shown = Vec::new();
+            content(&mut shown)
+                .and_then(|()| Ok(out.write_all(for_terminal(&String::from_utf8_lossy(&shown)).as_bytes())?))
+        }
+        false => content(&mut out),
+    };
+    match written.and_then(|()| Ok(out.flush()?)) {
         Err(NotWritten::Io(e)) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::cannot_write(Path::new("standard output"), &e))
         }
@@ -89,13 +97,19 @@ pub fn is_terminal(destination: Option<&Path>) -> bool {
     is_stdout(destination) && io::stdout().is_terminal()
 }
 
+/// What makes a terminal write headings, and what follows them.
+const BOLD: &str = "\u{1b}[1m";
+const PLAIN: &str = "\u{1b}[0m";
+
+/// A result as a terminal may show it: with headings, and with what else would move the cursor in names of inputs as numbers.
+fn for_terminal(text: &str) -> String {
+    let between = |part: &str| part.split(PLAIN).map(harmless).collect::<Vec<_>>().join(PLAIN);
+    text.split(BOLD).map(between).collect::<Vec<_>>().join(BOLD)
+}
+
 /// A heading in a text for `destination`, as [`deliver`] takes it; files are never coloured.
 pub fn heading(text: &str, destination: Option<&Path>) -> String {
-    if is_stdout(destination) && is_colored(&io::stdout()) {
-        format!("\u{1b}[1m{text}\u{1b}[0m")
-    } else {
-        text.to_owned()
-    }
+    if is_stdout(destination) && is_colored(&io::stdout()) { format!("{BOLD}{text}{PLAIN}") } else { text.to_owned() }
 }
 
 static WIDTH: OnceLock<Option<u16>> = OnceLock::new();
@@ -261,6 +275,13 @@ mod tests {
     #[test]
     fn what_would_move_the_cursor_is_shown_as_a_number() {
         assert_eq!(harmless("a\u{1b}]0;t\u{7}\tb\nc é"), "a\\u{1b}]0;t\\u{7}\tb\nc é");
+    }
+
+    #[test]
+    fn headings_are_all_that_results_do_to_a_terminal() {
+        let heading = format!("{BOLD}ti\u{1b}[31mme [s]{PLAIN}\nsk\u{1b}]0;t\u{7}ip é\n{BOLD}n{PLAIN}\n");
+        let shown = "\u{1b}[1mti\\u{1b}[31mme [s]\u{1b}[0m\nsk\\u{1b}]0;t\\u{7}ip é\n\u{1b}[1mn\u{1b}[0m\n";
+        assert_eq!(for_terminal(&heading), shown);
     }
 
     #[test]
