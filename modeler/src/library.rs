@@ -287,9 +287,13 @@ pub(crate) fn factor_columns(
 ) -> Vec<FactorColumn> {
     let x: Vec<f64> = points.iter().map(|point| point[parameter]).collect();
     let mut columns = vec![FactorColumn { factor: None, values: vec![1.0; x.len()] }];
-    if x.iter().all(|v| *v == x[0]) {
+    // A loop with a bound below zero runs no times.
+    let has_negative = x.iter().any(|v| *v < 0.0);
+    if x.iter().all(|v| *v == x[0]) || has_negative && rounding != Rounding::None {
         return columns;
     }
+    // Between values on both sides of zero, or next to it, a negative power has no end.
+    let negative = negative && !has_negative;
     let logarithms = x.iter().all(|v| *v >= 1.0);
     for (exponent, log_exponent) in exponent_pairs(sets, negative) {
         if log_exponent != 0 && !logarithms {

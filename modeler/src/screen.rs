@@ -95,8 +95,9 @@ impl Axis {
         // A factor that is zero at all values, such as a logarithm at one, is no candidate.
         columns.retain(|c| c.values.iter().any(|v| *v != 0.0));
         // Two values tell a power from another where they are far apart.
-        let ratio = distinct[distinct.len() - 1] / distinct[0];
-        let tells = distinct.len() > 2 || distinct.len() == 2 && ratio >= LEAST_RATIO;
+        let (low, high) = (distinct[0], distinct[distinct.len() - 1]);
+        let are_apart = low * high <= 0.0 || (high / low).max(low / high) >= LEAST_RATIO;
+        let tells = distinct.len() > 2 || distinct.len() == 2 && are_apart;
         columns.truncate(if tells { columns.len() } else { 1 });
         if distinct.len() == 2 {
             without_alike(&mut columns);

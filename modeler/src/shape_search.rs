@@ -4,7 +4,8 @@
 //! the best of them; where functions of one parameter each would add up to the times better, also beside the best of
 //! these; and with three or four parameters beside the products of parameters themselves. The finalists are fitted with
 //! weights relative to the fitted values, and the one of the shortest description wins: that of the residuals, of the
-//! coefficients and of the terms, so that the less the noise leaves to tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
+//! coefficients and of the terms, so that the less the noise leaves to tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is
+//! where all parameters are positive.
 
 use crate::coefficients::measured_weights;
 use crate::effort::EXPLAINS;
@@ -625,7 +626,7 @@ impl Search<'_> {
     fn is_padded(&self, sum: &Sum, coefficients: &[f64], share: f64, w: &Workspace) -> bool {
         let (first, of_terms) = coefficients.split_at(usize::from(sum.constant));
         let is_small =
-            |values: &[f64], c: f64, fitted: &[f64]| values.iter().zip(fitted).all(|(x, f)| c * x <= share * f);
+            |values: &[f64], c: f64, fitted: &[f64]| values.iter().zip(fitted).all(|(x, f)| (c * x).abs() <= share * f);
         let constant = first.first().is_some_and(|c| w.fitted.iter().all(|f| *c <= share * f));
         constant || w.products.chunks_exact(self.y.len().max(1)).zip(of_terms).any(|(x, c)| is_small(x, *c, &w.fitted))
     }

@@ -343,7 +343,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: NOT_POSITIVE,
         title: "a parameter is zero or negative",
         text: "Models are sums of powers and logarithms of parameters. At zero a parameter has no logarithm and no negative \
-               power, and below zero no logarithm and no broken power either: factors that are no number at one of the points \
+               power, which has no end near it, and below zero no logarithm and no broken power either: factors that are no number at one of the points \
                are not tried, so that the model may be another one than without that point; where a model changes within the range, they are on a part \
                without such points. Where zero stands for \
                something else, as for all cores or for a default, write what it stands for, or take these points out.",

@@ -23,6 +23,17 @@ fn values_below_zero_have_whole_powers() {
     assert_eq!(formula(&grid(&[degrees]), &|x| 100.0 + 7.0 * x[0] + 2.0 * x[0] * x[0]), "100 + 7 * a + 2 * a^2");
     let with_zero: &[f64] = &[-4.0, 0.0, 2.0, 4.0, 8.0, 10.0];
     assert_eq!(formula(&grid(&[with_zero]), &|x| 100.0 + 3.0 * x[0] * x[0]), "100 + 3 * a^2");
+    // Where a term is nowhere positive, where all ends at zero, and where there are two values.
+    let frost: &[f64] = &[-10.0, -8.0, -6.0, -4.0, -2.0];
+    assert_eq!(formula(&grid(&[frost]), &|x| 100.0 + 3.0 * x[0]), "100 + 3 * a");
+    let to_zero: &[f64] = &[-8.0, -6.0, -4.0, -2.0, 0.0];
+    assert_eq!(formula(&grid(&[to_zero]), &|x| 100.0 + 10.0 * x[0]), "100 + 10 * a");
+    let two = grid(&[&[-4.0, 10.0], &[10.0, 20.0, 30.0, 40.0, 50.0]]);
+    assert_eq!(formula(&two, &|x| 1000.0 + x[1] * x[0] * x[0]), "1000 + a^2 * b");
+    // No negative power, which would have no end at zero.
+    let around: &[f64] = &[-5.0, -3.0, -1.0, 1.0, 3.0, 5.0];
+    let bump = experiment(&grid(&[around]), &[1], &mut |x| 20.0 + 80.0 * (-(x[0] / 2.0).powi(2)).exp());
+    assert!((0.0..200.0).contains(&fit(&bump, &Options::default()).models[0].predict(&[0.0], 0.9).value));
     let both = grid(&[degrees, &RANKS]);
     assert_eq!(formula(&both, &|x| (6.0 + x[0]) * x[1].log2()), "a * log2(b) + 6 * log2(b)");
     let mut random = StdRng::seed_from_u64(5);
