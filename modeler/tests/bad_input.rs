@@ -264,6 +264,8 @@ fn blocks_of_a_text_and_points_of_json_that_stand_twice_are_told() {
     );
     let other = block.replace("main", "solve");
     assert_eq!(told(format!("{TEXT}{other}")), [""; 0]);
+    let twice = read(format!("{TEXT}{other}{block}{other}")).unwrap().warnings;
+    assert!(twice.len() == 1 && twice[0].message.contains("stand here again, and others do, 2 in all"), "{twice:?}");
     let points = |copies: usize| {
         let one = (1..=5).map(|i| format!("{{\"point\":[{i}],\"values\":[{i}]}}")).collect::<Vec<_>>().join(",");
         let all = vec![one; copies].join(",\n");

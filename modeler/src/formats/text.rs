@@ -43,6 +43,7 @@ impl Reader for Text {
             points: Points::default(),
             block: Block::new(),
             known: Known::new(),
+            again: None,
         };
         let mut lines = Lines::new(source);
         while let Some(RawLine { number, skipped, bytes }) = lines.next()? {
@@ -51,6 +52,12 @@ impl Reader for Text {
             state.line(Line { number, text })?;
         }
         state.finish_block(lines.number())?;
+        if let Some((count, first)) = state.again.take() {
+            let more = if count > 1 { format!(", and others do, {count} in all") } else { String::new() };
+            let message =
+                format!("This region and metric stand here again{more}: what stands here is taken for repetitions.");
+            state.into.warn(ASSUMED, first, message);
+        }
         if state.parameters.is_empty() {
             return Err(state.malformed(1, 1, "there is no PARAMETER line").expected("a line such as `PARAMETER p`"));
         }
@@ -104,6 +111,8 @@ struct State<'a> {
     points: Points,
     block: Block,
     known: Known,
+    /// Blocks of regions and metrics that have had one: how many, and where the first is.
+    again: Option<(usize, Place)>,
 }
 
 impl State<'_> {
@@ -233,8 +242,7 @@ impl State<'_> {
         let callpath = self.into.callpath(&self.block.region);
         let metric = self.into.metric_named(&self.block.metric);
         if index == 0 && !self.known.insert((self.block.region.clone(), self.block.metric.clone())) {
-            let message = "This region and metric stand here again: what stands here is taken for repetitions.";
-            self.into.warn(ASSUMED, Place::at(self.file, line.number, 1), message);
+            self.again.get_or_insert_with(|| (0, Place::at(self.file, line.number, 1))).0 += 1;
         }
         for token in rest.split_whitespace() {
             let value = self.number(token, line)?;
