@@ -297,7 +297,7 @@ pub(crate) fn prior_model<'p>(
     add_hidden_terms(&mut model, prior);
     finish(&mut model, data, &used, k);
     model.uncertainty.centre = cross::centre(&data.points);
-    let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
+    let corner = model.uncertainty.corner();
     let one = term_of_one();
     let constant = (model.constant >= MATTERS * model.at(&corner)).then_some(&one);
     let mut terms = prior_terms(prior, &corner);
@@ -621,7 +621,7 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
 
 /// The same where the model's values at the points are known.
 fn finish_with(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize, at_points: &[f64]) {
-    let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
+    let corner = model.uncertainty.corner();
     model.growth = growth(model, &corner);
     model.uncertainty.misfit = missed(model, data, at_points);
     let y = data.values();
@@ -663,13 +663,13 @@ impl Model {
     /// ```
     #[must_use]
     pub fn shown_growth(&self) -> Vec<Growth> {
-        let corner: Vec<f64> = self.uncertainty.range.iter().map(|r| r.1).collect();
+        let corner = self.uncertainty.corner();
         let hides = self.terms.iter().any(|t| t.coefficient == 0.0) && corner.len() == self.growth.len();
         if hides { growth(self, &corner) } else { self.growth.clone() }
     }
 }
 
-/// Leading growth per parameter over the summands that matter at the corner of the largest coordinates.
+/// Leading growth per parameter over the summands that matter at this corner.
 fn growth(model: &Model, corner: &[f64]) -> Vec<Growth> {
     let total = model.at(corner).abs();
     let matters = |value: f64| value.abs() >= MATTERS * total && value != 0.0;

@@ -304,7 +304,17 @@ pub(crate) struct Uncertainty {
     pub coefficient_errors: Vec<f64>,
 }
 
+/// Where a range of a parameter is farthest from zero: where its terms are largest.
+pub(crate) fn far_end((low, high): (f64, f64)) -> f64 {
+    if low.abs() > high.abs() { low } else { high }
+}
+
 impl Uncertainty {
+    /// The far end of each parameter, where growth is judged.
+    pub fn corner(&self) -> Vec<f64> {
+        self.range.iter().copied().map(far_end).collect()
+    }
+
     /// Standard deviation of a measurement relative to the undisturbed value.
     pub fn noise_level(&self) -> f64 {
         self.noises.iter().map(|n| n.weight * n.noise.deviation().powi(2)).sum::<f64>().sqrt()

@@ -86,9 +86,15 @@ impl Cut {
     }
 
     /// Whether a point belongs to the lower part. Between the values measured the change is taken to be halfway, on a
-    /// logarithmic scale where there is one.
+    /// logarithmic scale where there is one. Up to zero only the lower part has a function for sure.
     fn is_below(&self, x: &[f64]) -> bool {
-        let middle = if self.below > 0.0 { (self.below * self.above).sqrt() } else { 0.5 * (self.below + self.above) };
+        let middle = if self.below > 0.0 {
+            (self.below * self.above).sqrt()
+        } else if self.below < 0.0 && self.above > 0.0 {
+            self.above
+        } else {
+            0.5 * (self.below + self.above)
+        };
         x[self.parameter] < middle
     }
 
@@ -260,7 +266,7 @@ fn columns(model: &Model, data: &Data) -> Vec<Vec<f64>> {
         columns.push(vec![1.0; data.points.len()]);
     }
     let shown = model.terms.iter().filter(|t| t.coefficient != 0.0);
-    columns.extend(shown.map(|t| of(&|x| t.at(x).abs())));
+    columns.extend(shown.map(|t| of(&|x| t.at(x) * t.coefficient.signum())));
     columns
 }
 

@@ -3,7 +3,8 @@
 use crate::compare::{Ratio, Side};
 pub use crate::evidence::Evidence;
 use crate::evidence::{evidence, grows_faster};
-use crate::model::{Growth, Method, Model, Prediction, Term, value_at};
+use crate::experiment::Experiment;
+use crate::model::{Growth, Method, Model, Prediction, Term, far_end, value_at};
 
 /// Shares of the total below this are not growth at the scale where they are judged, as for [`Model::growth`].
 const MATTERS: f64 = 0.01;
@@ -291,6 +292,21 @@ impl Model {
         let end: Vec<f64> = x.iter().zip(&u.range).map(|(x, (low, high))| x.max(*low).min(*high)).collect();
         (*method == Method::Time && u.noise_level() > 0.0 && end.len() == x.len()).then_some(end)
     }
+}
+
+/// Where the growth of the models of an experiment is judged: the measured value of each parameter that is farthest from zero.
+///
+/// ```
+/// use modeler::{ExperimentBuilder, verdict::corner};
+/// let mut builder = ExperimentBuilder::new(["t", "n"]);
+/// builder.point(&[-20.0, 10.0]);
+/// builder.point(&[5.0, 30.0]);
+/// assert_eq!(corner(&builder.finish()), [-20.0, 30.0]);
+/// ```
+#[must_use]
+pub fn corner(experiment: &Experiment) -> Vec<f64> {
+    let of = |l: usize| experiment.points.iter().map(|x| x[l]).fold(0.0, |far, x| far_end((x, far)));
+    (0..experiment.parameters.len()).map(of).collect()
 }
 
 /// [`Model::grows_at_most`], where a failure is also seen in the measurements themselves: a shape that noise alone made grow faster

@@ -257,7 +257,7 @@ fn errors_name_the_place() {
         assert_eq!(error.place.to_string(), place, "{text}\n{error}");
         assert!(error.what.contains(what), "{text}\n{error}");
         assert_eq!((error.kind, error.exit_code()), (ErrorKind::Malformed, 3), "{text}");
-        // Of each it is said what would be right, or the message says what is wrong with what is there.
+        // Not the words of a parser.
         assert!(!error.what.starts_with("expected"), "{text}\n{error}");
     }
 }

@@ -126,6 +126,20 @@ fn a_count_that_switches_its_algorithm_is_two_exact_functions() {
     assert!(model.warnings.iter().any(|w| w.code == modeler::warning::CHANGE));
 }
 
+/// Up to zero the lower function holds: the upper one may have an end there, as a negative power has.
+#[test]
+fn a_change_across_zero_leaves_the_upper_function_above() {
+    let degrees = [-8.0, -6.0, -4.0, -3.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0_f64];
+    let seconds = degrees.map(|t| if t < 0.0 { 50.0 + 2.0 * t } else { 20.0 + 300.0 / t });
+    let points: Vec<Vec<f64>> = degrees.iter().map(|&t| vec![t]).collect();
+    let model = model_of(&experiment(&["main"], &points, &["t"], &[("time", &seconds)]), "time");
+    assert_eq!(model.segments.len(), 2);
+    for (t, expected) in [(-2.0, 46.0), (-0.5, 49.0), (0.0, 50.0), (0.5, 51.0), (1.0, 320.0), (3.0, 120.0)] {
+        let told = model.predict(&[t], 0.9);
+        assert!((told.value / expected - 1.0).abs() < 0.02, "{t}: {told:?}");
+    }
+}
+
 #[test]
 fn where_nobody_measured_the_interval_holds_both_functions() {
     let blocks = |n: f64| if n <= 16384.0 { 3.0 * n * n + 5.0 } else { 40.0 * n * n.log2() + 100.0 };

@@ -448,7 +448,7 @@ impl Judge<'_> {
 
     /// Why the growth of a model is undecided, and what would decide it, a sentence.
     fn doubt(&self, model: &Model, bounds: &[(String, Growth)]) -> Option<String> {
-        let (parameters, corner) = (&self.experiment.parameters, largest(self.experiment));
+        let (parameters, corner) = (&self.experiment.parameters, verdict::corner(self.experiment));
         let of = |(name, bound): &(String, Growth)| {
             let index = parameters.iter().position(|p| p == name)?;
             Some((index, model.rival_of_growth(index, *bound, &corner, self.together)?))
@@ -482,7 +482,7 @@ impl Judge<'_> {
 
     /// A verdict for each parameter that the bound names; all of them exist.
     fn growth_verdicts(&self, model: &Model, bounds: &[(String, Growth)]) -> impl Iterator<Item = Verdict> {
-        let corner = largest(self.experiment);
+        let corner = verdict::corner(self.experiment);
         let index = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
         bounds.iter().filter_map(move |(name, bound)| {
             let of = (Side { experiment: self.experiment, fits: self.fits }, model);

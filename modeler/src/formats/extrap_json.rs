@@ -228,7 +228,7 @@ pub(super) enum Numbers {
     Nested(Vec<Vec<f64>>),
 }
 
-/// Not derived, whose errors say neither what was found nor where, and which keeps a document of 2 GB in memory several times.
+/// Not derived: the errors of that say neither what was found nor where.
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumbersVisitor;
@@ -358,18 +358,18 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
     // Points are freed on the way, and values moved only once: they may fill most of the memory there is.
     let points = content.measurements.0.iter().flat_map(|(_, metrics)| &metrics.0).flat_map(|(_, points)| points);
     into.expect(points.map(|point| point.values.as_ref().map_or(1, Numbers::count)).sum::<usize>() as u64);
-    for (path, metrics) in &mut content.measurements.0 {
+    for (i, (path, metrics)) in content.measurements.0.iter_mut().enumerate() {
         // Older releases of Extra-P store tags behind the path, after the character U+0003.
         let written = path.split_once('\u{3}').map_or(path.as_str(), |(written, _)| written);
         noticed.tagged += usize::from(written.len() < path.len());
         let callpath = into.callpath(written);
-        for (name, points) in &mut metrics.0 {
+        for (j, (name, points)) in metrics.0.iter_mut().enumerate() {
             let metric = into.metric_named(name);
             known.clear();
             // A key that stands twice is another list of the same.
             let is_again = !lists.insert((callpath, name.clone()));
             for (index, point) in std::mem::take(points).into_iter().enumerate() {
-                let steps = [Step::Key("measurements"), Step::Key(path), Step::Key(name), Step::Index(index)];
+                let steps = [Step::Key("measurements"), Step::Member(i), Step::Member(j), Step::Index(index)];
                 let coordinates = point.point.coordinates().ok_or_else(|| {
                     let what = "an array stands among the coordinates of this point";
                     document.error(&steps, what).expected("one number for each parameter")

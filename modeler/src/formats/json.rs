@@ -45,6 +45,8 @@ pub(crate) enum Step<'a> {
     Key(&'a str),
     /// The element of an array.
     Index(usize),
+    /// The member of an object by its place, where keys may stand twice or hold escapes.
+    Member(usize),
 }
 
 /// A document whose values can be found again.
@@ -209,7 +211,7 @@ impl Scanner<'_> {
     /// Steps from the beginning of a container to the beginning of one of its values.
     fn enter(&mut self, step: Step) -> Option<()> {
         let open = match step {
-            Step::Key(_) => b'{',
+            Step::Key(_) | Step::Member(_) => b'{',
             Step::Index(_) => b'[',
         };
         (self.peek()? == open).then(|| self.at += 1)?;
@@ -218,6 +220,13 @@ impl Scanner<'_> {
                 while self.key()? != wanted {
                     self.skip_value()?;
                 }
+            }
+            Step::Member(index) => {
+                for _ in 0..index {
+                    self.key()?;
+                    self.skip_value()?;
+                }
+                self.key()?;
             }
             Step::Index(index) => {
                 for _ in 0..index {
@@ -254,6 +263,8 @@ mod tests {
         assert_eq!(place.to_string(), "d:4:11");
         // What does not exist is where the way ends.
         assert_eq!(document.place(&[Step::Key("list"), Step::Index(9)]).to_string(), "d:3:11");
+        assert_eq!(document.place(&[Step::Member(1), Step::Index(1)]).to_string(), "d:3:15");
+        assert_eq!(document.place(&[Step::Member(2)]).to_string(), "d:1:1");
     }
 
     #[test]

@@ -28,6 +28,11 @@ fn values_below_zero_have_whole_powers() {
     assert_eq!(formula(&grid(&[frost]), &|x| 100.0 + 3.0 * x[0]), "100 + 3 * a");
     let to_zero: &[f64] = &[-8.0, -6.0, -4.0, -2.0, 0.0];
     assert_eq!(formula(&grid(&[to_zero]), &|x| 100.0 + 10.0 * x[0]), "100 + 10 * a");
+    // It grows, though its term is nothing at the largest value.
+    for values in [frost, to_zero] {
+        let linear = fit(&experiment(&grid(&[values]), &[1], &mut |x| 100.0 + 3.0 * x[0]), &Options::default());
+        assert_eq!(linear.models[0].growth, [modeler::model::Growth { exponent: 1.into(), log_exponent: 0 }]);
+    }
     let two = grid(&[&[-4.0, 10.0], &[10.0, 20.0, 30.0, 40.0, 50.0]]);
     assert_eq!(formula(&two, &|x| 1000.0 + x[1] * x[0] * x[0]), "1000 + a^2 * b");
     // No negative power, which would have no end at zero.
@@ -40,8 +45,7 @@ fn values_below_zero_have_whole_powers() {
     let noisy = &mut |x: &[f64]| (300.0 * x[1] + 2.0 * x[0] * x[0]) * (1.0 + 0.02 * random.random::<f64>());
     let measured = experiment(&both, &[3], noisy);
     let model = &fit(&measured, &Options::default()).models[0];
-    let growth: Vec<String> = model.terms.iter().map(|term| format!("{:?}", term.factors)).collect();
-    assert_eq!(growth.len(), 2, "{growth:?}");
+    assert_eq!(model.terms.len(), 2, "{}", model.expression(&measured.parameters));
     for (point, seconds) in [([10.0, 64.0], 19400.0), ([-4.0, 4.0], 1232.0)] {
         let told = model.predict(&point, 0.9).value;
         assert!((told / seconds - 1.0).abs() < 0.03, "{told} at {point:?}");
