@@ -7,7 +7,9 @@ use crate::effort::{self, Found};
 use crate::experiment::{Experiment, MetricId};
 use crate::lack_of_fit::LackOfFit;
 use crate::library::Shape;
-use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty};
+use crate::model::{
+    Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, term_of_one,
+};
 use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
 use crate::noise_pool::NoisePool;
@@ -215,7 +217,7 @@ pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
 /// What the residuals of a time whose shape was searched in the times say about its noise, if anything.
 pub(crate) fn searched_residuals(data: &Data, candidates: Vec<Candidate>) -> Option<Vec<f64>> {
     let candidates = robust::chosen_first(candidates, &data.points, &data.medians);
-    let basis = candidate_basis(candidates.first()?);
+    let basis = candidates.first()?.basis();
     let columns = data.columns(&basis);
     let y = data.values();
     if is_no_noise(data, &LeastSquares::of(&columns, &y)) {
@@ -420,7 +422,7 @@ pub(crate) fn searched_model(
         let mean = data.medians.iter().sum::<f64>() / data.medians.len().max(1) as f64;
         return constant_model(data, kind, mean);
     };
-    let basis = candidate_basis(chosen);
+    let basis = chosen.basis();
     let y = data.values();
     let columns = data.columns(&basis);
     let exact = chosen.is_exact();
@@ -443,11 +445,7 @@ pub(crate) fn searched_model(
             let (beliefs, estimated) = beliefs(&start, &noisy, pool)?;
             Some(coefficients::fit_from(start, &columns, &noisy, Some(&beliefs), estimated))
         };
-        let trusting_large = || {
-            let constant = (basis.len() > chosen.terms.len()).then_some(chosen.constant);
-            let coefficients = constant.into_iter().chain(chosen.terms.iter().map(|t| t.coefficient)).collect();
-            coefficients::trusting_large(&columns, &y, coefficients, power)
-        };
+        let trusting_large = || coefficients::trusting_large(&columns, &y, chosen.of_basis(), power);
         let fit = pool.filter(|_| data.tells_noise()).and_then(one_sided);
         let fit = fit.unwrap_or_else(|| if power == 1.0 { two_sided_fit(&columns, &y) } else { trusting_large() });
         model_of(data, kind, Method::Time, &fit, &basis)
@@ -464,7 +462,7 @@ pub(crate) fn searched_model(
         let (constant, terms) = scaled(c.clone());
         let loser = skeleton(data, kind, Method::Time, constant, terms);
         let although = if c.left_out > chosen.left_out { Although::MissesSome } else { Although::LessSimple };
-        runner_up(experiment, data, &model, &loser, &data.columns(&candidate_basis(c)), although)
+        runner_up(experiment, data, &model, &loser, &data.columns(&c.basis()), although)
     };
     model.runners_up = candidates[1..].iter().take(runners_up).map(describe).collect();
     let best = chosen.score;
@@ -561,20 +559,6 @@ pub(crate) fn combined(model: &mut Model, data: &Data) {
     }
     let message = format!("The behaviour changes between {below} and {above}; the growth is that beyond.");
     model.warnings.push(warning(warning::CHANGE, message));
-}
-
-fn term_of_one() -> Term {
-    Term { coefficient: 1.0, role: Role::Computation, scale: Scale::One, factors: Vec::new() }
-}
-
-/// The groups of a searched shape: the constant, if it has one, and each term.
-pub(crate) fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
-    let mut basis: Vec<Group> = Vec::new();
-    if candidate.constant != 0.0 || candidate.terms.is_empty() {
-        basis.push(Group { terms: vec![term_of_one()] });
-    }
-    basis.extend(candidate.terms.iter().map(|t| Group { terms: vec![Term { coefficient: 1.0, ..t.clone() }] }));
-    basis
 }
 
 /// What the noise estimate did to the level of the chosen shape, so that rivals can be put on the same level.
@@ -675,7 +659,9 @@ fn growth(model: &Model, corner: &[f64]) -> Vec<Growth> {
     let matters = |value: f64| value.abs() >= MATTERS * total && value != 0.0;
     let one = term_of_one();
     let constant = matters(model.constant).then_some(&one);
-    let terms: Vec<&Term> = model.terms.iter().filter(|t| matters(t.at(corner))).chain(constant).collect();
+    // What is taken off times does not grow, it makes them fall.
+    let grows = |t: &&Term| matters(t.at(corner)) && (t.coefficient > 0.0 || model.method == Method::Effort);
+    let terms: Vec<&Term> = model.terms.iter().filter(grows).chain(constant).collect();
     leading_growth(&terms, corner)
 }
 

@@ -409,6 +409,11 @@ impl Term {
     }
 }
 
+/// The term that a constant is.
+pub(crate) fn term_of_one() -> Term {
+    Term { coefficient: 1.0, role: Role::Computation, scale: Scale::One, factors: Vec::new() }
+}
+
 /// The value at `x` of a constant and terms.
 pub(crate) fn value_at(constant: f64, terms: &[Term], x: &[f64]) -> f64 {
     constant + terms.iter().map(|t| t.at(x)).sum::<f64>()

@@ -4,7 +4,7 @@
 //! noise of `noise.rs`, whose distribution function has a closed form.
 
 use crate::cross;
-use crate::model::{Model, Prediction, Term, Uncertainty, value_at};
+use crate::model::{Method, Model, Prediction, Term, Uncertainty, value_at};
 use crate::noise::{Distribution, Noise, PossibleNoise};
 
 impl Model {
@@ -62,7 +62,16 @@ impl Model {
         let (lower, upper) = (end((1.0 - level) / 2.0, below), end((1.0 + level) / 2.0, above));
         // Beside the metric's noise a value in double precision has its own rounding.
         let (lower, upper) = ((least * lower.exp()).min(value), (most * upper.exp()).max(value));
+        let upper = self.end_of_fall(x).map_or(upper, |end| upper.max(self.predict(&end, level).upper));
         Prediction { value, lower, upper, level }
+    }
+
+    /// The last place before `x` that was measured, where times fall to zero: that they fall further beyond it no measurement says, and they may
+    /// stay as they are there.
+    fn end_of_fall(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let falls = self.method == Method::Time && self.terms.iter().any(|t| t.coefficient < 0.0);
+        let end = || x.iter().zip(&self.uncertainty.range).map(|(x, range)| x.min(range.1)).collect::<Vec<f64>>();
+        falls.then(end).filter(|end| end != x)
     }
 
     /// The least and the most, not below zero, at `x` of the functions that no measurement tells from this one.

@@ -2,6 +2,7 @@
 //! measurement that something disturbed.
 
 use crate::coefficients::{combine, weighted_fit};
+use crate::model::Term;
 use crate::quality::left_out_errors;
 use crate::roughness::{MEDIAN_OF_NORMAL, median};
 use crate::shape_search::Candidate;
@@ -64,12 +65,8 @@ fn has_stray(candidate: &Candidate, y: &[f64]) -> bool {
 
 /// The candidate fitted and judged with capped residuals; as it was where that is impossible.
 fn rejudged(mut candidate: Candidate, points: &[&[f64]], y: &[f64]) -> Candidate {
-    let mut columns: Vec<Vec<f64>> =
-        candidate.terms.iter().map(|t| points.iter().map(|x| t.at(x) / t.coefficient).collect()).collect();
-    let has_constant = candidate.constant != 0.0 || columns.is_empty();
-    if has_constant {
-        columns.insert(0, vec![1.0; y.len()]);
-    }
+    let basis = candidate.basis();
+    let columns: Vec<Vec<f64>> = basis.iter().map(|group| points.iter().map(|x| group.at(x)).collect()).collect();
     let coefficients = weighted_fit(&columns, &winsorised(&columns, y));
     let fitted = combine(&columns, &coefficients);
     let Some(errors) = left_out_errors(&columns, y, &fitted) else { return candidate };
@@ -84,10 +81,16 @@ fn rejudged(mut candidate: Candidate, points: &[&[f64]], y: &[f64]) -> Candidate
     let sum = |squares: &[f64]| squares.iter().sum::<f64>().max(FINEST * FINEST);
     let plain: Vec<f64> = before.iter().map(|r| r * r).collect();
     candidate.score += n * (sum(&squares(&relative(&fitted))) / sum(&plain)).ln();
-    candidate.constant = if has_constant { coefficients[0] } else { 0.0 };
-    let of_terms = &coefficients[usize::from(has_constant)..];
-    candidate.terms.iter_mut().zip(of_terms).for_each(|(t, c)| t.coefficient = *c);
-    candidate.terms.retain(|t| t.coefficient != 0.0);
+    (candidate.constant, candidate.terms) = (0.0, Vec::new());
+    for (group, c) in basis.into_iter().zip(coefficients).filter(|(_, c)| *c != 0.0) {
+        for term in group.terms {
+            let coefficient = term.coefficient * c;
+            match term.factors.is_empty() {
+                true => candidate.constant += coefficient,
+                false => candidate.terms.push(Term { coefficient, ..term }),
+            }
+        }
+    }
     candidate.fitted = fitted;
     candidate
 }

@@ -146,6 +146,21 @@ impl Axis {
         self.levels
     }
 
+    /// Whether `y` is less on average at the last value than at the first.
+    pub fn falls(&self, y: &[f64]) -> bool {
+        let mean = |level: usize| {
+            let (sum, count) =
+                (0..y.len()).filter(|&i| self.level(i) == level).fold((0.0, 0.0), |(s, n), i| (s + y[i], n + 1.0));
+            sum / count
+        };
+        mean(self.levels - 1) < mean(0)
+    }
+
+    /// Whether factor `j` grows from each value to the next.
+    pub fn grows(&self, j: usize) -> bool {
+        (1..self.levels).all(|level| self.values[level * self.width + j] > self.values[(level - 1) * self.width + j])
+    }
+
     /// Sums of `a b` over the points of each value, in the order of the points.
     pub fn fold(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
         // Full grids have their values in turn.

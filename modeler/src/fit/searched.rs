@@ -1,7 +1,7 @@
 //! Models whose shape is searched in the measured values themselves: times without effort, and counts that vary like times.
 
 use super::{Fitter, first_value, off_by, stray, sums};
-use crate::build::{Pooled, candidate_basis, constant_model, deviation, searched_model};
+use crate::build::{Pooled, constant_model, deviation, searched_model};
 use crate::data::Data;
 use crate::effort::{self, Count, Found, Workspace};
 use crate::exact_sum;
@@ -169,7 +169,7 @@ impl<'a> Fitter<'a> {
     fn without_told_first_value<'d>(&self, data: &'d Data<'a>, workspace: &mut Workspace) -> Cow<'d, Data<'a>> {
         // The coefficients of the function that explains the values, if one does.
         let mut explained = |of: &Data<'a>| {
-            let basis = self.shapes(of, workspace).first().map(candidate_basis)?;
+            let basis = self.shapes(of, workspace).first()?.basis();
             (!of.tells_apart(&basis)).then_some(basis.len())
         };
         let least = self.options.minimum_points;

@@ -1,7 +1,6 @@
 //! Sums that a search of times need not come to, since no product of theirs is near alone: looked for where the values tell that the function
 //! found is not theirs.
 
-use crate::build::candidate_basis;
 use crate::data::Data;
 use crate::effort::Workspace;
 use crate::hypotheses::Hypotheses;
@@ -39,7 +38,7 @@ pub(super) fn beside(
         return Vec::new();
     }
     if data.may_tell_apart() {
-        let tells = |candidate: &Candidate| data.tells_apart(&candidate_basis(candidate));
+        let tells = |candidate: &Candidate| data.tells_apart(&candidate.basis());
         let variance = data.variance_of_points();
         let mut sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
         sums.retain(|sum| sum.score < first.score);

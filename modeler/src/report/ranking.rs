@@ -97,7 +97,8 @@ fn least(model: &Model, target: &[f64], together: Together) -> Option<f64> {
 pub fn may_be_chance(model: &Model, of: Together) -> bool {
     let there: Vec<f64> = model.uncertainty.range.iter().map(|&(_, high)| beyond(high)).collect();
     let is_searched = model.method == Method::Time && !model.terms.is_empty();
-    is_searched && model.least_of_rivals_at(&there, of) < IN_DOUBT * model.at(&there)
+    // What is below zero there falls, and does not grow.
+    is_searched && model.least_of_rivals_at(&there, of).max(0.0) < IN_DOUBT * model.at(&there)
 }
 
 /// Whom the call path at `place` of `ranked` overtakes between today and the target.

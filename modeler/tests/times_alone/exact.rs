@@ -7,6 +7,9 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 #[test]
 fn grids_of_one_to_four_parameters() {
     assert_eq!(formula(&grid(&[&RANKS]), &|x| 3.0 + 2.0 * x[0].log2()), "3 + 2 * log2(a)");
+    // 4 is left at the end, and 20 at -5.
+    assert_eq!(formula(&grid(&[&RANKS]), &|x| 20.0 - 0.5 * x[0]), "20 - 0.5 * a");
+    assert_eq!(formula(&grid(&[&[-5.0, 0.0, 5.0, 10.0, 15.0]]), &|x| 17.0 - 0.6 * x[0]), "17 - 0.6 * a");
     assert_eq!(formula(&grid(&[&RANKS, &SIZES]), &|x| 5.0 + x[0] * x[1].sqrt()), "5 + a * b^(1/2)");
     let three = grid(&[&RANKS, &SIZES, &RANKS]);
     assert_eq!(formula(&three, &|x| 7.0 + 2.0 * x[0] * x[1] * x[2].log2()), "7 + 2 * a * b * log2(c)");

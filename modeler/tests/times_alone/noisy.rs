@@ -2,6 +2,7 @@
 
 use super::{RANKS, SIZES, experiment, formula, grid, series};
 use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::model::Growth;
 use modeler::{Options, fit};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -130,6 +131,71 @@ fn a_time_that_falls_in_one_parameter_is_followed_and_never_negative() {
     for x in [[64.0, 1000.0], [1024.0, 1000.0], [1.0, 10.0]] {
         let prediction = model.predict(&x, 0.9);
         assert!(prediction.lower >= 0.0 && (prediction.value / truth(&x) - 1.0).abs() < 0.2, "{x:?}: {prediction:?}");
+    }
+}
+
+/// What is handed over leaves the less the more that is, down to nothing: sums of terms that add fall in other ways. Nothing measured says
+/// that the fall goes on, so that the interval holds what stays as it was, too.
+#[test]
+fn times_that_fall_towards_zero_are_followed() {
+    let rng = &mut StdRng::seed_from_u64(11);
+    let to = |last: i32| (1..=last).map(f64::from).collect::<Vec<f64>>();
+    let doubling = vec![1.0, 2.0, 4.0, 8.0, 16.0];
+    let functions: [(&dyn Fn(f64) -> f64, Vec<f64>, f64); 3] = [
+        (&|t| 20.0 - 1.5 * t, to(10), 11.0),
+        (&|t| 14.0 - 3.0 * t.log2(), to(12), 14.0),
+        (&|t| 12.0 - 0.4 * t, doubling, 20.0),
+    ];
+    for (truth, values, next) in functions {
+        let points: Vec<Vec<f64>> = values.iter().map(|t| vec![*t]).collect();
+        let end = values[values.len() - 1];
+        let (mut held, mut falls) = (0, 0);
+        for _ in 0..20 {
+            let measured = experiment(&points, &[3, 1], &mut |x| truth(x[0]) * rng.random_range(0.97..1.03));
+            let model = &fit(&measured, &Options::default()).models[0];
+            let there = model.predict(&[next], 0.9);
+            held += usize::from((there.lower..there.upper).contains(&truth(next)));
+            if model.terms.iter().all(|t| t.coefficient > 0.0) {
+                continue;
+            }
+            falls += 1;
+            assert!((there.value / truth(next) - 1.0).abs() < 0.2, "{there:?}, {}", truth(next));
+            assert_eq!(model.growth, [Growth { exponent: 0.into(), log_exponent: 0 }]);
+            let far = model.predict(&[1e3 * end], 0.9);
+            assert!(far.value == 0.0 && far.lower == 0.0 && far.upper > truth(end), "{far:?}");
+        }
+        assert!(held >= 17 && falls >= 17, "{held} held and {falls} fall of 20 to {next}");
+    }
+}
+
+/// One value that something disturbed does not decide how far they fall.
+#[test]
+fn a_value_astray_is_no_part_of_a_fall() {
+    let rng = &mut StdRng::seed_from_u64(13);
+    let truth = |t: f64| 20.0 - 1.5 * t;
+    let points: Vec<Vec<f64>> = (1..=10).map(|t| vec![f64::from(t)]).collect();
+    for _ in 0..20 {
+        let off = |t: f64| if t == 4.0 { 1.2 } else { 1.0 };
+        let measured = experiment(&points, &[1], &mut |x| truth(x[0]) * off(x[0]) * rng.random_range(0.99..1.01));
+        let model = &fit(&measured, &Options::default()).models[0];
+        let there = model.predict(&[11.0], 0.9);
+        assert!((there.value / truth(11.0) - 1.0).abs() < 0.1, "{there:?} {}", model.expression(&measured.parameters));
+    }
+}
+
+/// Work shared out falls, too, and levels off.
+#[test]
+fn times_of_work_shared_out_are_no_fall_to_zero() {
+    let rng = &mut StdRng::seed_from_u64(12);
+    let points: Vec<Vec<f64>> = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|p| vec![p]).into();
+    let functions: [&dyn Fn(f64) -> f64; 3] = [&|p| 50.0 / p, &|p| 5.0 + 50.0 / p, &|p| 50.0 / p + 0.2 * p.log2()];
+    for (which, truth) in functions.into_iter().enumerate() {
+        for _ in 0..20 {
+            let measured = experiment(&points, &[1], &mut |x| truth(x[0]) * rng.random_range(0.95..1.05));
+            let model = &fit(&measured, &Options::default()).models[0];
+            let formula = model.expression(&measured.parameters);
+            assert!(model.terms.iter().all(|t| t.coefficient > 0.0), "{which}: {formula}");
+        }
     }
 }
 
