@@ -327,11 +327,11 @@ fn first(experiment: &Experiment, program: &Program, options: &AdviseOptions) ->
     points
 }
 
-/// The metric in which runs are priced: the time, or where none is called so the first that is measured in seconds.
+/// The metric in which runs are priced: the time, or where there are several the first that is measured in seconds.
 pub(crate) fn time_of(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
     let modelled = || fits.models.iter().map(|m| m.metric);
     let metric = |id: MetricId| &experiment.metrics[id as usize];
-    let named = modelled().find(|&id| metric(id).name == "time");
+    let named = modelled().find(|&id| metric(id).name == experiment.name_of_time());
     named.or_else(|| modelled().filter(|&id| metric(id).unit == "s").min())
 }
 

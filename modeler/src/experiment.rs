@@ -72,6 +72,9 @@ pub struct Metric {
     pub over_ranks: Option<OverRanks>,
 }
 
+/// Times that are waited.
+pub(crate) const WAITING: [&str; 3] = ["wait_time", "late_sender", "late_receiver"];
+
 impl Metric {
     /// Whether its values are times; what has no name is taken for one.
     pub(crate) fn is_time(&self) -> bool {
@@ -368,6 +371,34 @@ impl Experiment {
             }
         }
         (freedom > 0).then(|| (squares / freedom as f64).sqrt())
+    }
+
+    /// What the metric is called that is the time of the call paths, whose shape effort gives: `time`, or, where none is called so, the
+    /// only other one that is a time and no waiting.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let of = |names: &[&str]| {
+    ///     let mut builder = ExperimentBuilder::new(["p"]);
+    ///     for name in names {
+    ///         builder.metric(Metric { name: name.to_string(), unit: String::new(), over_ranks: None });
+    ///     }
+    ///     builder.finish()
+    /// };
+    /// assert_eq!(of(&["basic_blocks", "runtime", "wait_time"]).name_of_time(), "runtime");
+    /// assert_eq!(of(&["runtime", "time"]).name_of_time(), "time");
+    /// assert_eq!(of(&["user_time", "system_time"]).name_of_time(), "time"); // which no metric is called here
+    /// ```
+    #[must_use]
+    pub fn name_of_time(&self) -> &str {
+        let is_called = |metric: &Metric| metric.name == "time";
+        let mut others = self.metrics.iter().filter(|m| m.is_lengthened() && !WAITING.contains(&m.name.as_str()));
+        let one = others.next().filter(|one| others.all(|other| other.name == one.name));
+        match one {
+            Some(one) if !self.metrics.iter().any(is_called) => &one.name,
+            _ => "time",
+        }
     }
 
     /// Distinct values of each parameter over all points, ascending.

@@ -16,7 +16,7 @@ use crate::absorption::scaling::{self, Binding};
 use crate::build::{constant_model, misfit, prior_model};
 use crate::data::Data;
 use crate::effort::Workspace;
-use crate::experiment::{CallPathId, Experiment, Layout, MetricId, Series};
+use crate::experiment::{CallPathId, Experiment, Layout, MetricId, Series, WAITING};
 use crate::extra_p_space::Designs;
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Role, Warning};
@@ -149,6 +149,8 @@ pub(crate) struct Fitter<'a> {
     /// Metric ids by name.
     metrics: HashMap<&'a str, Vec<MetricId>>,
     ranks: Option<usize>,
+    /// What the time is called.
+    time: &'a str,
     /// By series: the functions behind counts, found when first needed, as models or as priors of others.
     efforts: Vec<OnceLock<Effort>>,
     /// By metric that is a time, and whether for MPI operations: its noise, and which series were pooled for it.
@@ -185,6 +187,7 @@ impl<'a> Fitter<'a> {
             is_default,
             metrics,
             ranks,
+            time: experiment.name_of_time(),
             efforts,
             noise: OnceLock::new(),
         }
@@ -249,7 +252,7 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return Ok(constant_model(&data, self.kind(series), 0.0));
         }
-        if matches!(name, "time" | "wait_time")
+        if (name == self.time || name == "wait_time")
             && self.options.method != MethodChoice::Time
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
@@ -317,8 +320,8 @@ impl<'a> Fitter<'a> {
         let metric = &self.experiment.metrics[series.metric as usize];
         let is_mpi = self.experiment.callpaths[series.callpath as usize].name.starts_with("MPI_");
         match metric.name.as_str() {
-            "wait_time" | "late_sender" | "late_receiver" | "logical_wait" => Kind::Waiting,
-            _ if metric.is_time() => {
+            name if WAITING.contains(&name) || name == "logical_wait" => Kind::Waiting,
+            name if metric.is_time() || name == self.time => {
                 if is_mpi {
                     Kind::Communication
                 } else {

@@ -52,6 +52,23 @@ fn experiment(records: &[(&str, &str, f64, f64, f64)], scale: f64) -> Experiment
 }
 
 #[test]
+fn the_only_time_may_have_any_name() {
+    let under = |name: &str, unit: &str| {
+        let mut experiment = experiment(&records(9), 1.0);
+        let time = experiment.metrics.iter_mut().find(|m| m.name == "time").unwrap();
+        *time = metric(name, unit);
+        fit(&experiment, &Options::default())
+    };
+    let expected = under("time", "s");
+    let solve = expected.models.iter().find(|m| m.callpath == 1 && m.metric == 3).unwrap();
+    assert!(solve.method == Method::Effort && solve.effort_metric == Some(0));
+    for (name, unit) in [("wall", "s"), ("runtime", ""), ("time", "")] {
+        assert!(under(name, unit) == expected, "{name} [{unit}]");
+    }
+    assert!(under("wait_time", "s") != expected && under("PAPI_L2_TCM", "") != expected);
+}
+
+#[test]
 fn the_order_of_points_and_of_their_repetitions_changes_nothing() {
     // Three repetitions, of which counts are one and the same.
     let mut records: Vec<_> = [3, 4, 5].into_iter().flat_map(records).collect();

@@ -80,8 +80,9 @@ pub enum Metrics {
 }
 
 fn is_shown(experiment: &Experiment, metric: MetricId, metrics: Metrics) -> bool {
-    let has_time = experiment.metrics.iter().any(|m| m.name == "time");
-    metrics == Metrics::All || !has_time || experiment.metrics[metric as usize].name == "time"
+    let time = experiment.name_of_time();
+    let has_time = experiment.metrics.iter().any(|m| m.name == time);
+    metrics == Metrics::All || !has_time || experiment.metrics[metric as usize].name == time
 }
 
 /// What people are shown of models.

@@ -40,7 +40,7 @@ impl Fitter<'_> {
     }
 
     fn is_pooled_time(&self, series: &Series) -> bool {
-        self.is_modelled(series.metric) && self.experiment.metrics[series.metric as usize].name == "time"
+        self.is_modelled(series.metric) && self.experiment.metrics[series.metric as usize].name == self.time
     }
 
     /// The noise of all times.

@@ -27,7 +27,7 @@ pub(crate) struct Effort {
 
 /// Compares the times that `model` was fitted to with the effort of its call path, where that was measured.
 pub(crate) fn effort(experiment: &Experiment, model: &Model) -> Option<Effort> {
-    if experiment.metrics[model.metric as usize].name != "time" {
+    if experiment.metrics[model.metric as usize].name != experiment.name_of_time() {
         return None;
     }
     let metric = effort_metric(experiment, model)?;

@@ -186,7 +186,7 @@ fn between(a: f64, b: f64, t: f64) -> f64 {
 pub(crate) fn ranked_metric(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
     let modelled = || fits.models.iter().map(|m| m.metric);
     let named = |name: &&str| modelled().find(|&m| experiment.metrics[m as usize].name == *name);
-    ["time", "instructions", "basic_blocks"].iter().find_map(named).or_else(|| modelled().min())
+    [experiment.name_of_time(), "instructions", "basic_blocks"].iter().find_map(named).or_else(|| modelled().min())
 }
 
 /// The metric that a report is in: the one asked for where it has models, or else that of [`ranked_metric`].
