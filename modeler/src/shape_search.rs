@@ -8,13 +8,14 @@
 //! non-negative, so no prediction is negative where all parameters are positive; but of one parameter a constant less one term
 //! competes where values fall.
 
-use crate::coefficients::measured_weights;
+use crate::coefficients::{combine, measured_weights, weighted_fit};
 use crate::effort::EXPLAINS;
 use crate::hypotheses::Hypotheses;
-use crate::library::Shape;
+use crate::library::{Shape, complexity};
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term, term_of_one, value_at};
 use crate::priors::Group;
+use crate::quality::left_out_errors;
 use crate::screen::{Axis, Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
 use crate::wide::wide;
 use smallvec::SmallVec;
@@ -87,6 +88,30 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// The sum of a constant and these products for the values `y` at `points`, each of this relative variance: fitted relative to its own
+    /// values, without summands that add nothing. `None` where a value alone determines a coefficient.
+    pub fn of_sum(products: &[Shape], points: &[&[f64]], y: &[f64], variance: f64) -> Option<Self> {
+        let of_shape = |shape: &Shape| Term { factors: shape.clone(), ..term_of_one() };
+        let mut terms: Vec<Term> = std::iter::once(term_of_one()).chain(products.iter().map(of_shape)).collect();
+        let mut columns: Vec<Vec<f64>> = terms.iter().map(|term| points.iter().map(|x| term.at(x)).collect()).collect();
+        let coefficients = weighted_fit(&columns, y);
+        let is_there = |index: usize| coefficients[index] > 0.0;
+        terms.iter_mut().zip(&coefficients).for_each(|(term, c)| term.coefficient = *c);
+        let fitted = combine(&columns, &coefficients);
+        let mut kept = (0..).map(is_there);
+        columns.retain(|_| kept.next() == Some(true));
+        terms.retain(|term| term.coefficient > 0.0);
+        let n = y.len() as f64;
+        let mean = |errors: &mut dyn Iterator<Item = f64>| errors.map(|e| e * e).sum::<f64>() / n;
+        let left_out = mean(&mut left_out_errors(&columns, y, &fitted)?.into_iter());
+        let missed = mean(&mut y.iter().zip(&fitted).map(|(y, f)| y / f - 1.0));
+        let complexity: f64 = terms.iter().map(|term| complexity(&term.factors)).sum();
+        let price = coefficient_price(y.len()) * terms.len() as f64 + COMPLEXITY_PRICE * complexity;
+        let score = n * missed.max(variance).max(FINEST_FITTED).ln() + price;
+        let constant = terms.extract_if(.., |term| term.factors.is_empty()).map(|term| term.coefficient).sum();
+        Some(Self { constant, terms, fitted, left_out, score })
+    }
+
     /// Value at `x`.
     pub fn at(&self, x: &[f64]) -> f64 {
         value_at(self.constant, &self.terms, x)
@@ -225,11 +250,16 @@ pub(crate) fn search(
         let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
         reweigh(&values, power, &mut weights);
     }
-    let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
+    let coefficient_price = coefficient_price(y.len());
     let run = |screen: Screen| {
         Search { screen, y, weights: &weights, power, coefficient_price, extent, variance }.run(workspace)
     };
     hypotheses.with_screen(y, extent != Extent::Usual, run).unwrap_or_default()
+}
+
+/// What a coefficient costs in the criterion beside so many values.
+fn coefficient_price(values: usize) -> f64 {
+    (values as f64).ln() + COEFFICIENT_PRICE
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same

@@ -18,37 +18,49 @@ const FREE_OF_SIX: f64 = 2.0;
 const LEAST_NOISE: f64 = 0.02;
 /// On grids, functions that points left out are off by no more than so many times what the values are off cubics miss nothing but noise.
 const NO_ROUGHER: f64 = 1.25;
-/// Those that points left out are off by more miss something, on grids of several parameters, where many values say how rough they are.
-const MISSED: f64 = 4.0;
-/// With more parameters the products that lines suggest are too many, and most are no candidates of the search.
+/// Those that points left out are off by more miss something, on grids of two parameters and of more, whose many more lines say better how
+/// rough values are.
+const MISSED: [f64; 2] = [4.0, 1.5];
+/// With more parameters the products that lines suggest apart from grids are too many, and most are no candidates of the search.
 const MOST_PARAMETERS: usize = 2;
+/// Terms of the longest sums that are tried.
+const MOST_TERMS: usize = 4;
 /// Of the shapes along a line the factors of so many are tried.
 const OF_LINE: usize = 3;
 
 /// The sums that may be the function of the values of `data`, the chosen one first, where these tell that `first` is not: repetitions by
 /// their test of lack of fit, and values measured once where they fall and then rise, which no single product does. None where nothing
-/// better is found, and of more than two parameters, which have too many products.
+/// better is found, and of more than two parameters that are no grid, which have too many products.
 pub(super) fn beside(
     first: &Candidate,
     data: &Data,
     hypotheses: &Hypotheses,
     workspace: &mut Workspace,
 ) -> Vec<Candidate> {
-    if hypotheses.varying() > MOST_PARAMETERS {
+    if hypotheses.varying() > MOST_PARAMETERS && !hypotheses.is_grid() {
         return Vec::new();
     }
     if data.may_tell_apart() {
         let tells = |candidate: &Candidate| data.tells_apart(&candidate.basis());
         let variance = data.variance_of_points();
-        let mut sums = if tells(first) { all(hypotheses, data, variance, workspace) } else { Vec::new() };
+        if !tells(first) {
+            return Vec::new();
+        }
+        let proposed = proposed(hypotheses, data, variance);
+        let mut sums = all(hypotheses, data, variance, &proposed, workspace);
         sums.retain(|sum| sum.score < first.score);
-        let (untold, mut told): (Vec<_>, Vec<_>) = sums.into_iter().partition(|sum| !tells(sum));
+        let (mut untold, mut told): (Vec<_>, Vec<_>) = sums.into_iter().partition(|sum| !tells(sum));
+        if untold.is_empty() {
+            untold = longer(&proposed, data, variance);
+            untold.retain(|sum| !tells(sum));
+        }
         told.retain(|sum| sum.left_out < MUCH_CLOSER * first.left_out);
         return if untold.is_empty() { told } else { untold };
     }
     let roughness = || data.lines.roughness(data.levels());
     let is_rougher = |times: f64| roughness().is_some_and(|roughness| first.left_out > (times * roughness).powi(2));
-    let is_missed = || hypotheses.is_grid() && hypotheses.varying() > 1 && is_rougher(MISSED);
+    let missed = MISSED[usize::from(hypotheses.varying() > 2)];
+    let is_missed = || hypotheses.is_grid() && hypotheses.varying() > 1 && is_rougher(missed);
     if first.is_exact() || !data.lines.fall_and_rise(data.levels()) && !is_missed() {
         return Vec::new();
     }
@@ -63,8 +75,9 @@ pub(super) fn beside(
         return Vec::new();
     }
     let variance = if are_few { LEAST_NOISE * LEAST_NOISE } else { 0.0 };
+    let proposed = proposed(hypotheses, data, variance);
     let (mut better, others): (Vec<_>, Vec<_>) =
-        all(hypotheses, data, variance, workspace).into_iter().partition(is_better);
+        all(hypotheses, data, variance, &proposed, workspace).into_iter().partition(is_better);
     if !better.is_empty() {
         better.extend(others);
     }
@@ -72,28 +85,54 @@ pub(super) fn beside(
 }
 
 /// Shapes for the values of `data`, of which each has this relative variance, those among them that begin with any factor of one parameter,
-/// or with any product of several parameters that lines suggest.
-fn all(hypotheses: &Hypotheses, data: &Data, variance: f64, workspace: &mut Workspace) -> Vec<Candidate> {
+/// or with any product of several parameters that lines suggest, those of `proposed` on grids.
+fn all(
+    hypotheses: &Hypotheses,
+    data: &Data,
+    variance: f64,
+    proposed: &[Vec<Shape>],
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
     let (y, power) = (data.levels(), data.weight_power());
     if hypotheses.varying() == 1 {
         return shape_search::search(hypotheses, y, power, (Extent::AllSums, variance), &mut workspace.searched);
     }
     let products = match hypotheses.is_grid() {
-        true => products_on_grid(hypotheses, data, variance),
+        true => distinct(proposed),
         false => products_of_lines(hypotheses, data, variance, workspace),
     };
     shape_search::search(hypotheses, y, power, (Extent::Proposed(&products), variance), &mut workspace.searched)
 }
 
-/// The products of the sums that fit the lines of a grid together.
-fn products_on_grid(hypotheses: &Hypotheses, data: &Data, variance: f64) -> Vec<Shape> {
+/// Those of `proposed` with more products than [`shape_search::search`] looks at, each value of this relative variance, the one of the shortest
+/// description first.
+fn longer(proposed: &[Vec<Shape>], data: &Data, variance: f64) -> Vec<Candidate> {
+    // Sums are fitted relative to their values.
+    let is_relative = data.weight_power() == 1.0;
+    let is_longer = |products: &&Vec<Shape>| is_relative && (MOST_PRODUCTS + 1..=MOST_TERMS).contains(&products.len());
+    let fitted = |products: &Vec<Shape>| Candidate::of_sum(products, &data.points, data.levels(), variance);
+    let mut longer: Vec<Candidate> = proposed.iter().filter(is_longer).filter_map(fitted).collect();
+    longer.sort_by(|a, b| a.score.total_cmp(&b.score));
+    longer
+}
+
+/// Sums that fit the lines of a grid of several parameters together.
+fn proposed(hypotheses: &Hypotheses, data: &Data, variance: f64) -> Vec<Vec<Shape>> {
+    if hypotheses.varying() == 1 {
+        return Vec::new();
+    }
     let y = data.levels();
     let relative: Vec<f64> = y.iter().map(|y| y.recip()).collect();
     let noise = data.lines.roughness(y).map_or(variance, |roughness| variance.max(roughness * roughness));
+    hypotheses.proposals_of(MOST_PRODUCTS, y, &relative, noise, true)
+}
+
+/// The products of these sums.
+fn distinct(sums: &[Vec<Shape>]) -> Vec<Shape> {
     let mut products = Vec::new();
-    for product in hypotheses.proposals_of(MOST_PRODUCTS, y, &relative, noise, true).into_iter().flatten() {
-        if !products.contains(&product) {
-            products.push(product);
+    for product in sums.iter().flatten() {
+        if !products.contains(product) {
+            products.push(product.clone());
         }
     }
     products

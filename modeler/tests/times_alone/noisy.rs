@@ -28,6 +28,21 @@ fn sums_of_two_products_of_three_parameters_are_found_in_noise() {
     }
 }
 
+/// No product of this sum is near alone; on so many lines values show that another function misses more than their noise.
+#[test]
+fn values_on_a_grid_of_three_parameters_tell_that_a_function_is_not_theirs() {
+    let rng = &mut StdRng::seed_from_u64(19);
+    let truth = |x: &[f64]| 1.0 + 1e-3 * x[1] * x[2] * x[2] + 0.01 * x[1] * x[0].log2();
+    let points = grid(&[&RANKS, &SIZES, &[1.0, 2.0, 3.0, 4.0, 5.0]]);
+    for _ in 0..3 {
+        let measured = experiment(&points, &[1], &mut |x| truth(x) * rng.random_range(0.95..1.05));
+        let model = &fit(&measured, &Options::default()).models[0];
+        let far = [64.0, 1000.0, 10.0];
+        let off = model.at(&far) / truth(&far) - 1.0;
+        assert!(off.abs() < 0.12, "{off}, {}", model.expression(&measured.parameters));
+    }
+}
+
 /// The same values: interference lengthens a time, and moves any other counter either way.
 #[test]
 fn only_times_lie_above_what_they_are_modelled_as() {

@@ -104,6 +104,30 @@ fn sums_of_two_products_come_back_from_repeated_times() {
     }
 }
 
+/// Of three parameters there are more products beside which the right one is looked for, and sums that need a third one.
+#[test]
+fn sums_of_three_parameters_come_back_from_repeated_times() {
+    let rng = &mut StdRng::seed_from_u64(17);
+    let points = grid(&[&RANKS, &SIZES, &[1.0, 2.0, 3.0, 4.0, 5.0]]);
+    let functions: [fn(f64, f64, f64) -> f64; 3] = [
+        |p, n, m| 1.0 + 1e-3 * n * m * m + 0.01 * n * p.log2(),
+        |p, n, m| 1.0 + 1e-7 * n.powi(3) / p + 0.2 * m * m + 0.3 * p.log2(),
+        |p, n, m| 1.0 + 5e-3 * n * m + 0.02 * p * m + 1e-3 * n * p,
+    ];
+    let far = [64.0, 1000.0, 10.0];
+    for truth in functions {
+        let truth = |x: &[f64]| truth(x[0], x[1], x[2]);
+        for _ in 0..3 {
+            let measured = experiment(&points, &[3], &mut |x| truth(x) * rng.random_range(0.95..1.05));
+            let model = &fit(&measured, &Options::default()).models[0];
+            let there = model.predict(&far, 0.9);
+            let off = there.value / truth(&far) - 1.0;
+            assert!(off.abs() < 0.12, "{off}, {}", model.expression(&measured.parameters));
+            assert!((there.lower..there.upper).contains(&truth(&far)), "{there:?} of {}", truth(&far));
+        }
+    }
+}
+
 /// A background between two of those that are tried is no one-sided noise, however many repetitions tell it exactly.
 #[test]
 fn symmetric_noise_is_not_taken_for_one_sided_noise() {
