@@ -91,7 +91,7 @@ fn tables_whose_columns_are_not_known_are_told_with_the_roles_they_may_have() {
     }
 }
 
-/// What an option says to be an archive, and is not, was not cut off: it is told what it is not.
+/// What an option says to be an archive, and is not, was not cut off: it is told what it is not, and what it is.
 #[test]
 fn what_is_not_of_the_format_that_an_option_names_is_told_so() {
     let told = |format: Format, bytes: &[u8]| {
@@ -102,7 +102,7 @@ fn what_is_not_of_the_format_that_an_option_names_is_told_so() {
     };
     for format in [Format::Cubex, Format::ExtraPArchive] {
         assert_eq!(told(format, b""), "input: the input is empty.");
-        for bytes in [TEXT.as_bytes(), &[0; 100], b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
+        for bytes in [[0_u8; 100].as_slice(), b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"] {
             let text = told(format, bytes);
             let start = format!("input: this is not of the format {format} that it is said to have: it ");
             assert!(text.starts_with(&start) && !text.contains("cut off"), "{text}");
@@ -110,6 +110,29 @@ fn what_is_not_of_the_format_that_an_option_names_is_told_so() {
         }
     }
     assert!(told(Format::ExtraPArchive, b"PK\x03\x04").contains("cut off"));
+    // Of these some find no measurement, others nothing at the first line, and others the file's name without parameters when all is read.
+    for format in [
+        Format::Cubex,
+        Format::ExtraPArchive,
+        Format::Tau,
+        Format::Gem5,
+        Format::Pprof,
+        Format::HpcToolkit,
+        Format::Experiment,
+    ] {
+        let expected = format!("input: this is of the format extrap and not {format}, as it is said to be: it");
+        let text = told(format, TEXT.as_bytes());
+        assert!(text.starts_with(&expected) && text.ends_with("names the format, and it is recognised."), "{text}");
+    }
+    for format in [Format::Tau, Format::Gem5, Format::Pprof, Format::HpcToolkit] {
+        let text = told(format, b"a,b\n1,2\n");
+        assert!(
+            text.starts_with(&format!("input: this is not of the format {format} that it is said to have: it")),
+            "{text}"
+        );
+    }
+    // Where a line is wrong it is told, as of a format that nothing tells at the beginning.
+    assert!(told(Format::Folded, b"main 1\nmain;solve one\n").starts_with("input:2:1: "));
     let empty = error(b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".as_slice()).to_string();
     assert!(empty.contains("extra-p: it is a ZIP archive without any file in it"), "{empty}");
 }

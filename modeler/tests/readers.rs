@@ -140,12 +140,21 @@ fn columns_that_do_not_fit_together_are_refused_at_their_place() {
         ("[1,2]}", "[1,2,3]}", "input:5:15", "1 value is left over"),
         ("[1,2]}", "[1]}", "input:5:10", "need more than the 1 value that is here"),
         ("\"schema_version\":1", "\"schema_version\":2", "input:1:54", "version 2"),
+        ("[[1],[2]]", "[[1],[1]]", "input:1:89", "this point stands here twice; expected each point once"),
+        ("\"parent\":0", "\"parnet\":0", "input:2:63", "unknown field `parnet`"),
+        ("\"name\":\"time\"", "\"name\":\"time\",\"rounding\":-0.1", "input:2:38", "the rounding is -0.1; expected"),
+        ("\"callpath\":[1]", "\"callpath\":[-1]", "input:4:24", "expected a whole number that is not negative"),
+        ("[1,2]}", "[1,\"2\"]}", "input:5:15", "expected a number"),
+        ("[1,2]}", "3}", "input:5:10", "expected an array"),
     ];
     for (old, new, place, what) in cases {
         let error = error(&good.replacen(old, new, 1));
-        assert!(error.what.contains(what), "{new}: {error}");
+        assert!(error.to_string().contains(what), "{new}: {error}");
         assert_eq!(error.place.to_string(), place, "{new}: {error}");
     }
+    // Of another version nothing else is told.
+    let newer = good.replacen("\"schema_version\":1", "\"schema_version\":2,\"regions\":[]", 1);
+    assert!(error(&newer).what.contains("version 2"), "{}", error(&newer));
 }
 
 #[test]

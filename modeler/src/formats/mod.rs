@@ -428,6 +428,8 @@ struct Gathered<'a> {
     collector: Collector,
     /// The format of the first input, which all others must have, and its place.
     first: Option<(Format, Place)>,
+    /// The first input that seems to have another format than the one that was asked for, and was read all the same.
+    misnamed: Option<Misnamed>,
     /// Whether this is a [`survey()`], which goes on where several formats lie in one folder.
     is_survey: bool,
 }
@@ -436,7 +438,7 @@ impl<'a> Gathered<'a> {
     fn new(options: &'a ReadOptions) -> Self {
         let mut collector = Collector::default();
         collector.options = options.clone();
-        Self { options, collector, first: None, is_survey: false }
+        Self { options, collector, first: None, misnamed: None, is_survey: false }
     }
 
     /// Reads one more input; where that fails, part of it may have been added.
@@ -468,7 +470,7 @@ impl<'a> Gathered<'a> {
             None => self.first = Some((reader.format(), place.clone())),
         }
         self.collector.begin(place, said.is_some() || !is_untold);
-        let misnamed = misnamed(reader, &source);
+        let misnamed = self.options.format.and_then(|_| Misnamed::of(reader, &source));
         let packed = source.packed_file().map(PathBuf::from);
         // Whatever a reader finds wrong in a damaged file, the damage is why.
         let damage = |error: &ReadError| {
@@ -476,16 +478,27 @@ impl<'a> Gathered<'a> {
             Source::open(&packed).ok()?.damaged()
         };
         reader.read(source, &mut self.collector).map_err(|error| {
-            let misnamed = misnamed.filter(|_| error.kind == ErrorKind::Malformed && error.place.line.is_none());
-            damage(&error).or(misnamed).unwrap_or(error)
-        })
+            let misnamed = misnamed.as_ref().filter(|misnamed| misnamed.explains(&error, reader.format()));
+            damage(&error).or(misnamed.map(|misnamed| misnamed.error.clone())).unwrap_or(error)
+        })?;
+        self.misnamed = self.misnamed.take().or(misnamed);
+        Ok(())
     }
 
     /// The experiment of all that was added.
     fn finish(mut self) -> Result<Input, ReadError> {
-        let Some((format, place)) = self.first else {
+        let Some((format, place)) = self.first.take() else {
             return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
         };
+        let misnamed = self.misnamed.take();
+        let explained = |error| match misnamed {
+            Some(misnamed) if misnamed.explains(&error, format) => misnamed.error,
+            _ => error,
+        };
+        self.put_together(format, place).map_err(explained)
+    }
+
+    fn put_together(mut self, format: Format, place: Place) -> Result<Input, ReadError> {
         let collector = &mut self.collector;
         runs::add(std::mem::take(&mut collector.runs), collector)?;
         profiles::add(std::mem::take(&mut collector.profiles), self.options, collector)?;
@@ -538,15 +551,38 @@ fn reader_of(format: Format, source: &Source) -> Result<&'static dyn Reader, Rea
     })
 }
 
-/// The error that `source` is no archive of the kind it is said to be, whose first bytes tell: what its reader finds wrong explains nothing.
-fn misnamed(reader: &dyn Reader, source: &Source) -> Option<ReadError> {
-    const ARCHIVES: [Format; 2] = [Format::Cubex, Format::ExtraPArchive];
-    let format = reader.format();
-    let Detection::No(why) = reader.detect(source) else { return None };
-    let what = format!("this is not of the format {format} that it is said to have: {why}");
-    let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what)
-        .advice("Leave out the option that names the format, and it is recognised if it is one of those that are read");
-    ARCHIVES.contains(&format).then_some(error)
+/// The error that `source` has not the format that an option says, but another: what the reader of the former finds wrong explains nothing.
+struct Misnamed {
+    error: ReadError,
+    /// Whether it certainly has another format, and not only none that is known.
+    is_other: bool,
+    /// Whether it is no folder, of which a file may be what cannot be read.
+    is_file: bool,
+}
+
+impl Misnamed {
+    fn of(reader: &dyn Reader, source: &Source) -> Option<Self> {
+        let format = reader.format();
+        let Detection::No(why) = reader.detect(source) else { return None };
+        let other = READERS.iter().find(|other| other.detect(source) == Detection::Yes);
+        let what = match other {
+            Some(other) => {
+                format!("this is of the format {} and not {format}, as it is said to be: {why}", other.format())
+            }
+            None => format!("this is not of the format {format} that it is said to have: {why}"),
+        };
+        let known =
+            if other.is_some() { "it is recognised" } else { "it is recognised if it is one of those that are read" };
+        let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+            .advice(format!("Leave out the option that names the format, and {known}"));
+        Some(Self { error, is_other: other.is_some(), is_file: source.head().is_some() })
+    }
+
+    /// Whether this explains more than the error of the reader. A table is one whatever its columns are.
+    fn explains(&self, error: &ReadError, format: Format) -> bool {
+        let is_of_all = (self.is_file || error.kind != ErrorKind::Unreadable) && error.place.line.is_none();
+        self.is_other || is_of_all && format != Format::Csv
+    }
 }
 
 /// The error that there is nothing to read.

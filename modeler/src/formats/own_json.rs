@@ -1,5 +1,6 @@
 //! Our own experiment JSON, schema `counterpoise/experiment` version 1: an experiment's columns as they are.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ const SCHEMA: &str = "counterpoise/experiment";
 const VERSION: u32 = 1;
 
 #[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     schema: String,
     schema_version: u32,
@@ -38,6 +40,7 @@ struct File {
 }
 
 #[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct FileMetric {
     name: String,
     #[serde(default)]
@@ -66,6 +69,7 @@ enum FileOverRanks {
 }
 
 #[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct FileCallPath {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
@@ -73,6 +77,7 @@ struct FileCallPath {
 }
 
 #[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct FileLayout {
     points: Vec<u32>,
     repetitions: Vec<u32>,
@@ -80,6 +85,7 @@ struct FileLayout {
 
 /// One entry per series in each column.
 #[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct FileSeries {
     callpath: Vec<u32>,
     metric: Vec<u32>,
@@ -167,17 +173,31 @@ impl Reader for OwnJson {
         let name = source.name.clone();
         let text = source.into_text()?;
         let document = Document { name: &name, text: &text };
-        let file: File = document.parse()?;
-        document.warn_of_lost_digits(&["points", "values"], into);
-        if file.schema != SCHEMA || file.schema_version != VERSION {
-            let what = format!("this is `{}` version {}", file.schema, file.schema_version);
-            return Err(document
-                .error(&[Step::Key("schema_version")], what)
-                .expected(format!("`{SCHEMA}` version {VERSION}"))
-                .advice("Use the release of poise that wrote the file, or a newer one"));
+        // What another version holds need not be what this one does.
+        let file = document.parse::<File>().map_err(|error| other_version(&document).unwrap_or(error))?;
+        let is_this = file.schema == SCHEMA && file.schema_version == VERSION;
+        if let Some(error) = (!is_this).then(|| other_version(&document)).flatten() {
+            return Err(error);
         }
+        document.warn_of_lost_digits(&["points", "values"], into);
         add(&file, &document, into)
     }
+}
+
+/// The error that the document says to be of another version, if it does.
+fn other_version(document: &Document) -> Option<ReadError> {
+    #[derive(Deserialize)]
+    struct Header {
+        schema: String,
+        schema_version: u32,
+    }
+    let Header { schema, schema_version } = document.parse().ok()?;
+    let what = format!("this is `{schema}` version {schema_version}");
+    let error = document
+        .error(&[Step::Key("schema_version")], what)
+        .expected(format!("`{SCHEMA}` version {VERSION}"))
+        .advice("Use the release of poise that wrote the file, or a newer one");
+    ((&*schema, schema_version) != (SCHEMA, VERSION)).then_some(error)
 }
 
 /// What the indices of a file stand for in the experiment.
@@ -237,19 +257,30 @@ fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), Rea
 fn declare(file: &File, document: &Document, into: &mut Collector) -> Result<Ids, ReadError> {
     let order = into.parameters(&file.parameters, &document.place(&[Step::Key("parameters")]))?;
     let mut ids = Ids { points: Vec::new(), metrics: Vec::new(), callpaths: Vec::new() };
+    let mut distinct = HashSet::new();
     for (index, coordinates) in file.points.iter().enumerate() {
         if coordinates.len() != file.parameters.len() {
             let what = format!("this point has {}", counted(coordinates.len(), "coordinate", "coordinates"));
             let expected = format!("one for each parameter, {} in all", file.parameters.len());
             return Err(document.error(&[Step::Key("points"), Step::Index(index)], what).expected(expected));
         }
-        ids.points.push(into.point(&order, coordinates));
+        let point = into.point(&order, coordinates);
+        if !distinct.insert(point) {
+            let error = document.error(&[Step::Key("points"), Step::Index(index)], "this point stands here twice");
+            return Err(error.expected("each point once, with as many `repetitions` as it has values"));
+        }
+        ids.points.push(point);
     }
-    for m in &file.metrics {
+    for (index, m) in file.metrics.iter().enumerate() {
+        if let Some(rounding) = m.rounding.filter(|deviation| *deviation < 0.0) {
+            let steps = [Step::Key("metrics"), Step::Index(index), Step::Key("rounding")];
+            let error = document.error(&steps, format!("the rounding is {rounding}"));
+            return Err(error.expected("a relative standard deviation, which is not negative"));
+        }
         let over_ranks = m.over_ranks.map(OverRanks::from);
         let unit = if m.unit.is_empty() { default_unit(&m.name) } else { &m.unit };
         let id = into.metric(Metric { name: m.name.clone(), unit: unit.to_owned(), over_ranks });
-        m.rounding.filter(|d| d.is_finite() && *d > 0.0).iter().for_each(|deviation| into.rounded(id, *deviation));
+        m.rounding.filter(|deviation| *deviation > 0.0).iter().for_each(|deviation| into.rounded(id, *deviation));
         ids.metrics.push(id);
     }
     for (index, callpath) in file.callpaths.iter().enumerate() {

@@ -322,8 +322,20 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         }
     }
     match what.rsplit_once(", expected ") {
-        Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
+        Some((what, expected)) => ReadError::malformed(place, what).expected(kind_of_value(expected)),
         None => not_json(place, what),
+    }
+}
+
+/// What the parser calls a kind of value, as JSON does.
+fn kind_of_value(expected: &str) -> &str {
+    match expected {
+        "f64" => "a number",
+        "i64" => "a whole number",
+        "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        other => other.strip_prefix("struct ").map_or(other, |_| "an object"),
     }
 }
 
