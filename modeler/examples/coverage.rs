@@ -94,15 +94,19 @@ fn print(design: &Design, (name, noise, level): (&str, Noise, f64), factor: f64,
     let largest = |l: usize| design.points.iter().map(|x| x[l]).fold(0.0, f64::max);
     let target: Vec<f64> = (0..design.points[0].len()).map(|l| factor * largest(l)).collect();
     let (mut below, mut above) = (0, 0);
-    let (mut low, mut high) = (0.0, 0.0);
+    let (mut low, mut high, mut with_quotients) = (0.0, 0.0, 0.0);
     for function in 0..series {
         let experiment = measured(design, |x| seconds(function, x) * noise(level, rng));
         let there = fit(&experiment, &Options::default()).models[0].predict(&target, 0.9);
         let new = seconds(function, &target) * noise(level, rng);
         below += usize::from(new < there.lower);
         above += usize::from(new > there.upper);
-        low += (there.value / there.lower).ln();
-        high += (there.upper / there.value).ln();
+        // What falls to zero there has no quotients.
+        if there.value > 0.0 {
+            low += (there.value / there.lower).ln();
+            high += (there.upper / there.value).ln();
+            with_quotients += 1.0;
+        }
     }
     let n = series as f64;
     let percent = |count: usize| 100.0 * count as f64 / n;
@@ -113,8 +117,8 @@ fn print(design: &Design, (name, noise, level): (&str, Noise, f64), factor: f64,
         percent(series - below - above),
         percent(below),
         percent(above),
-        (low / n).exp(),
-        (high / n).exp()
+        (low / with_quotients).exp(),
+        (high / with_quotients).exp()
     );
 }
 
