@@ -18,9 +18,10 @@ pub(crate) struct LackOfFit {
 const BEYOND_CHANCE: f64 = 2.326;
 
 impl LackOfFit {
-    /// Whether as many of the points may have repetitions as [`Self::of`] needs.
+    /// Whether as many of the points have repetitions as [`Self::of`] needs, whose observations stand side by side: half of them.
     pub fn can_be_told(observations: &[(usize, f64)], points: usize) -> bool {
-        2 * observations.len() >= 3 * points
+        let repeated = || observations.chunk_by(|a, b| a.0 == b.0).filter(|of_point| of_point.len() > 1).count();
+        2 * observations.len() >= 3 * points && 2 * repeated() >= points
     }
 
     /// That of a function with `coefficients` coefficients whose values at the points are `fitted`; `observations` are measurements,
@@ -39,9 +40,8 @@ impl LackOfFit {
         }
         means.iter_mut().zip(&counts).for_each(|(mean, count)| *mean /= count);
         let (n, points) = (logs.len() as f64, means.len() as f64);
-        let repeated = counts.iter().filter(|count| **count > 1.0).count() as f64;
         let freedom = [points - coefficients as f64, n - points];
-        if 2.0 * repeated < points || freedom.iter().any(|f| *f < 1.0) || !logs.iter().all(|log| log.is_finite()) {
+        if freedom.iter().any(|f| *f < 1.0) || !logs.iter().all(|log| log.is_finite()) {
             return None;
         }
         let all = logs.iter().sum::<f64>() / n;

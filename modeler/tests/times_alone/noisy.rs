@@ -183,6 +183,19 @@ fn times_that_fall_towards_zero_are_followed() {
     }
 }
 
+/// Repetitions at two of five points tell too little of the noise: what residuals are below theirs may be a term all the same.
+#[test]
+fn few_repetitions_hide_no_fall() {
+    let rng = &mut StdRng::seed_from_u64(12);
+    let points: Vec<Vec<f64>> = [1.0, 2.0, 4.0, 8.0, 16.0].iter().map(|t| vec![*t]).collect();
+    let mut constants = 0;
+    for _ in 0..20 {
+        let measured = experiment(&points, &[1, 3], &mut |x| (12.0 - 0.4 * x[0]) * rng.random_range(0.97..1.03));
+        constants += usize::from(fit(&measured, &Options::default()).models[0].terms.is_empty());
+    }
+    assert_eq!(constants, 0);
+}
+
 /// One value that something disturbed does not decide how far they fall.
 #[test]
 fn a_value_astray_is_no_part_of_a_fall() {
