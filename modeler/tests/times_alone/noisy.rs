@@ -156,7 +156,8 @@ fn times_that_fall_towards_zero_are_followed() {
     let rng = &mut StdRng::seed_from_u64(11);
     let to = |last: i32| (1..=last).map(f64::from).collect::<Vec<f64>>();
     let doubling = vec![1.0, 2.0, 4.0, 8.0, 16.0];
-    let functions: [(fn(f64) -> f64, Vec<f64>, f64); 3] = [
+    type Function = fn(f64) -> f64;
+    let functions: [(Function, Vec<f64>, f64); 3] = [
         (|t| 20.0 - 1.5 * t, to(10), 11.0),
         (|t| 14.0 - 3.0 * t.log2(), to(12), 14.0),
         (|t| 12.0 - 0.4 * t, doubling, 20.0),
