@@ -92,15 +92,13 @@ impl Candidate {
     /// values, without summands that add nothing. `None` where a value alone determines a coefficient.
     pub fn of_sum(products: &[Shape], points: &[&[f64]], y: &[f64], variance: f64) -> Option<Self> {
         let of_shape = |shape: &Shape| Term { factors: shape.clone(), ..term_of_one() };
-        let mut terms: Vec<Term> = std::iter::once(term_of_one()).chain(products.iter().map(of_shape)).collect();
-        let mut columns: Vec<Vec<f64>> = terms.iter().map(|term| points.iter().map(|x| term.at(x)).collect()).collect();
+        let terms: Vec<Term> = std::iter::once(term_of_one()).chain(products.iter().map(of_shape)).collect();
+        let columns: Vec<Vec<f64>> = terms.iter().map(|term| points.iter().map(|x| term.at(x)).collect()).collect();
         let coefficients = weighted_fit(&columns, y);
-        let is_there = |index: usize| coefficients[index] > 0.0;
-        terms.iter_mut().zip(&coefficients).for_each(|(term, c)| term.coefficient = *c);
         let fitted = combine(&columns, &coefficients);
-        let mut kept = (0..).map(is_there);
-        columns.retain(|_| kept.next() == Some(true));
-        terms.retain(|term| term.coefficient > 0.0);
+        let summands = terms.into_iter().zip(columns).zip(coefficients).filter(|(_, coefficient)| *coefficient > 0.0);
+        let (mut terms, columns): (Vec<Term>, Vec<Vec<f64>>) =
+            summands.map(|((term, column), coefficient)| (Term { coefficient, ..term }, column)).unzip();
         let n = y.len() as f64;
         let mean = |errors: &mut dyn Iterator<Item = f64>| errors.map(|e| e * e).sum::<f64>() / n;
         let left_out = mean(&mut left_out_errors(&columns, y, &fitted)?.into_iter());
