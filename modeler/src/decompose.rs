@@ -263,7 +263,7 @@ impl<'a> Sets<'a> {
         if more == 1 {
             let total: f64 = lines.iter().map(|line| dot(line, line)).sum();
             let mut left = vec![0.0; vectors];
-            leave(&self.by_row, &self.products(lines), squares, total, &mut left);
+            leave(&self.by_row, first, &self.products(lines), squares, total, &mut left);
             for k in first..vectors {
                 let estimate = (left[k] - ESTIMATED / squares[k] * total).max(0.0);
                 if squares[k] >= CONTAINED && estimate / freedom + 1.0 < *limit * begun.cost * self.costs[k] {
@@ -281,7 +281,7 @@ impl<'a> Sets<'a> {
             let unit = scaled(without(self.units[k], &begun.basis));
             let rest: Vec<Vector> = lines.iter().map(|line| remove(line, &unit)).collect();
             let mut others = squares.to_vec();
-            take_off(&self.by_row, &unit[..self.size], &mut others);
+            take_off(&self.by_row, k + 1, &unit[..self.size], &mut others);
             let cost = begun.cost;
             begun.cost *= self.costs[k];
             begun.chosen.push(k);
@@ -302,30 +302,33 @@ impl<'a> Sets<'a> {
 }
 
 wide! {
-    /// What vectors, of which `squares` are the square lengths of what counts, leave of lines with these [`Sets::products`] and this total.
-    fn leave(by_row: &[f64], products: &[f64], squares: &[f64], total: f64, left: &mut [f64]) {
+    /// What vectors from number `first` on, of which `squares` are the square lengths of what counts, leave of lines with these
+    /// [`Sets::products`] and this total.
+    fn leave(by_row: &[f64], first: usize, products: &[f64], squares: &[f64], total: f64, left: &mut [f64]) {
         let vectors = left.len();
+        let left = &mut left[first..];
         let mut products = products.iter();
         for (i, row) in by_row.chunks_exact(vectors).enumerate() {
             for (other, product) in by_row.chunks_exact(vectors).skip(i).zip(&mut products) {
-                for ((left, a), b) in left.iter_mut().zip(row).zip(other) {
+                for ((left, a), b) in left.iter_mut().zip(&row[first..]).zip(&other[first..]) {
                     *left += product * a * b;
                 }
             }
         }
-        for (left, square) in left.iter_mut().zip(squares) {
+        for (left, square) in left.iter_mut().zip(&squares[first..]) {
             *left = total - *left / square;
         }
     }
 }
 
 wide! {
-    /// Takes off the `squares` of vectors what `unit` has of them.
-    fn take_off(by_row: &[f64], unit: &[f64], squares: &mut [f64]) {
+    /// Takes off the `squares` of vectors from number `first` on what `unit` has of them.
+    fn take_off(by_row: &[f64], first: usize, unit: &[f64], squares: &mut [f64]) {
         let vectors = squares.len();
-        let mut along = vec![0.0; vectors];
+        let squares = &mut squares[first..];
+        let mut along = vec![0.0; squares.len()];
         for (row, of_unit) in by_row.chunks_exact(vectors).zip(unit) {
-            for (along, of_row) in along.iter_mut().zip(row) {
+            for (along, of_row) in along.iter_mut().zip(&row[first..]) {
                 *along += of_unit * of_row;
             }
         }
